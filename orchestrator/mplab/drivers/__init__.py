@@ -1,1 +1,1 @@
-"""Drivers: one package for each kind of resource that a lab controls."""
+"""Drivers of the resources that a lab controls: one package for each kind of resource."""

@@ -19,7 +19,13 @@ CaptureMode = Literal["headers", "payload", "off"]
 
 @dataclass(frozen=True)
 class CapturePoint:
-    """One interface of a node, phone or server, and the file to which its packets are written."""
+    """One interface to capture on (of a lab node, the phone or a server), and the file for its packets.
+
+    Attributes:
+        node: machine that has the interface.
+        interface: name of the interface on the machine.
+        file: path of the capture, relative to the folder of the cell.
+    """
 
     node: Machine
     interface: str
@@ -30,7 +36,17 @@ class CapturePoint:
 
 @dataclass(frozen=True)
 class CaptureResult:
-    """Counters and settings of one finished capture."""
+    """Counters and settings of one finished capture.
+
+    Attributes:
+        file: path of the capture, relative to the folder of the cell.
+        node: name of the machine.
+        interface: name of the interface in the capture.
+        packets: number of captured packets.
+        dropped: number of packets that were lost before they could be captured.
+        headers_only: packets are cut after their last header.
+        snaplen: maximum captured length of a frame, bytes.
+    """
 
     file: str
     node: str
@@ -42,7 +58,7 @@ class CaptureResult:
 
 
 class Captures:
-    """Captures that run together.
+    """Packet captures of one cell, which start and stop together.
 
     Args:
         points: interfaces to capture on.

@@ -1,4 +1,4 @@
-"""Origin servers behind the proxy: 25 generated web sites, files to download, and the lab's DNS names."""
+"""Origin servers behind the proxy: 25 generated web sites, files to download, and a name server for the lab's names."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,4 +11,4 @@ class OriginHost(Protocol):
     """Machine on which the servers run: a node of the lab in which 10.65.0.0/16 is local."""
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> MachineProcess:
-        """Start a program and write its output to `log`."""
+        """Start a program that writes its output to `log`; return its process."""

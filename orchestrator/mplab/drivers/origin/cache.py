@@ -1,4 +1,4 @@
-"""Generate the origin's content once: web sites, cached under a key made from all their inputs, and files.
+"""Generate the origin's content once: web sites, cached under a hash of all their inputs, and files to download.
 
 The files of ``dl.lab`` are prefixes of one fixed stream of random bytes, so that a receiver can check every byte.
 """
@@ -23,7 +23,7 @@ _MADE_BY = (
 
 
 def build_sites(target: Path, seed: int = DEFAULT_SEED) -> SiteIndex:
-    """Generate all sites in ``target/sites-<key>/<host name>/<path>`` unless the folder exists; return their index.
+    """Generate all sites in ``target/sites-<hash>/<host name>/<path>`` unless the folder exists; return their index.
 
     The same inputs give the same bytes. The folder is always complete, because it gets its name only at the end.
     """
@@ -44,7 +44,7 @@ def build_sites(target: Path, seed: int = DEFAULT_SEED) -> SiteIndex:
 
 
 def _key(seed: int) -> str:
-    """Return a hash of the code, the table of sites, the numpy version and the seed."""
+    """Return a hash of the inputs of all sites: code, table of sites, numpy version, seed."""
     digest = hashlib.sha256(f"{seed} {importlib.metadata.version('numpy')}".encode())
     for path in [DATA_DIR / "sites.yaml", *_MADE_BY]:
         digest.update(path.read_bytes())
@@ -88,7 +88,7 @@ def stream_bytes(size: int) -> bytes:
 
 
 def ensure_file(folder: Path, size: int, name: str = "") -> Path:
-    """Make the file ``folder/<size>`` (or `name`) unless it exists; return its path."""
+    """Make the file ``folder/<size>`` (or ``folder/<name>``) of `size` bytes unless it exists; return its path."""
     path = folder / (name or str(size))
     if not path.exists() or path.stat().st_size != size:
         folder.mkdir(parents=True, exist_ok=True)

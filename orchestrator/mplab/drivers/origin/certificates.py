@@ -1,4 +1,4 @@
-"""Certificate authority of the lab."""
+"""Certificate authority of the lab, which issues the certificates of its servers."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,10 +17,14 @@ class Authority(Protocol):
     """Certificate of the authority."""
 
     def issue(self, name: str, host_names: list[str]) -> Path:
-        """Write ``<name>.pem``: key and certificate chain for `host_names` (wildcards allowed). Return its path."""
+        """Issue a certificate for `host_names` (wildcards allowed); write it and its key to ``<name>.pem``.
+
+        Returns:
+            The path of the file, which contains the key and the certificate chain.
+        """
 
     def issued(self, name: str) -> Path:
-        """Return the path of the certificate that `issue` has written, or will write, for `name`."""
+        """Return the path of ``<name>.pem``, to which `issue` has written, or will write, a certificate."""
 
 
 class LabAuthority:
@@ -42,7 +46,11 @@ class LabAuthority:
         self._authority.cert_pem.write_to_path(str(self.ca_pem))
 
     def issue(self, name: str, host_names: list[str]) -> Path:
-        """Write ``<name>.pem``: key and certificate chain for `host_names` (wildcards allowed). Return its path."""
+        """Issue a certificate for `host_names` (wildcards allowed); write it and its key to ``<name>.pem``.
+
+        Returns:
+            The path of the file, which contains the key and the certificate chain.
+        """
         now = datetime.now(UTC)
         leaf = self._authority.issue_cert(*host_names, not_before=now - _CLOCK_SLACK, not_after=now + self._valid_for)
         path = self.issued(name)
@@ -51,12 +59,12 @@ class LabAuthority:
         return path
 
     def issued(self, name: str) -> Path:
-        """Return the path to which `issue` writes the certificate `name`."""
+        """Return the path of ``<name>.pem``, to which `issue` has written, or will write, a certificate."""
         return self._directory / f"{name}.pem"
 
 
 class KnownAuthority:
-    """`Authority` of an earlier process. Its certificates are on disk; without its private key, it issues no new ones.
+    """`Authority` made by another process. It finds issued certificates on disk; without the key, it cannot issue more.
 
     Args:
         directory: folder of the certificates.
@@ -67,9 +75,9 @@ class KnownAuthority:
         self.ca_pem = directory / "ca.pem"
 
     def issue(self, name: str, host_names: list[str]) -> Path:
-        """Raise RuntimeError: the private key ended with the process that made it."""
+        """Raise RuntimeError: only the process that made the authority has its private key."""
         raise RuntimeError(f"{name}: no certificate for {', '.join(host_names)}: the authority's key is gone")
 
     def issued(self, name: str) -> Path:
-        """Return the path of the certificate `name`."""
+        """Return the path of ``<name>.pem``, the certificate that the other process has issued."""
         return self._directory / f"{name}.pem"

@@ -1,4 +1,4 @@
-"""Write the configurations of nginx and dnsmasq."""
+"""Write the configurations of nginx (web sites and files) and dnsmasq (names)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,14 @@ _ERROR_LOG_OPTION_SINCE = (1, 19, 5)
 
 @dataclass(frozen=True)
 class ServerBlock:
-    """One nginx ``server`` block: a site for one protocol."""
+    """One nginx ``server`` block: one site over one protocol (HTTP/1.1 or HTTP/2).
+
+    Attributes:
+        names: host names of the site.
+        addresses: addresses at which the block listens.
+        http2: the protocol is HTTP/2.
+        certificate: path of the file with key and certificate chain, where nginx runs.
+    """
 
     names: tuple[str, ...]
     addresses: tuple[str, ...]
@@ -58,7 +65,7 @@ def nginx_conf(
     servers: str = "",
     installed: Installed = LOCAL,
 ) -> str:
-    """Return nginx.conf for nginx `version`.
+    """Return the content of nginx.conf for nginx `version`, with all sites and files.
 
     HTTP/2 is enabled or disabled by the destination address of a connection, which every nginx since 1.18 can do.
 
@@ -89,14 +96,14 @@ def nginx_conf(
 
 
 def nginx_argv(nginx: str, prefix: Path, version: str, *, installed: Installed = LOCAL) -> list[str]:
-    """Return the command that runs nginx in the foreground."""
+    """Return the command line that runs nginx in the foreground."""
     argv = [nginx, "-p", installed.path(prefix), "-c", installed.path(prefix / "nginx.conf")]
     early_log = ["-e", installed.path(prefix / ERROR_LOG)]
     return argv + (early_log if version_tuple(version) >= _ERROR_LOG_OPTION_SINCE else [])
 
 
 def dnsmasq_conf(index: SiteIndex, further: Sequence[tuple[str, str]] = (), upstream: str = "") -> str:
-    """Return dnsmasq.conf with all names of the lab.
+    """Return the content of dnsmasq.conf with all host names of the lab.
 
     Args:
         index: the sites.
@@ -109,7 +116,7 @@ def dnsmasq_conf(index: SiteIndex, further: Sequence[tuple[str, str]] = (), upst
 
 
 def records(index: SiteIndex) -> list[tuple[str, str]]:
-    """Return all host names of the lab with their addresses."""
+    """Return pairs (host name, address) of all sites, file servers and the echo service."""
     pairs = [*((host, FILE_ADDRESS) for host in (FILE_HOST, *APP_HOSTS)), (ECHO_HOST, ECHO_ADDRESS)]
     for site in index:
         for protocol in PROTOCOLS:

@@ -1,4 +1,4 @@
-"""Generate content of an exact size that is valid for its type, cheap to decode, and hard to compress."""
+"""Generate files of an exact size that are valid for their type, cheap to decode, and hard to compress."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ FRAME = (
 
 
 def png(size: int, rng: np.random.Generator) -> bytes:
-    """Return a PNG of one colour with exactly `size` bytes and about 4 pixels per byte, at most 400 × 300.
+    """Return a PNG image of one colour with exactly `size` bytes and about 4 pixels per byte, at most 400 × 300.
 
     Raises:
         ValueError: `size` is smaller than the PNG without padding.
@@ -53,7 +53,13 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 
 def padded_text(parts: Sequence[str], size: int, comment: tuple[str, str], rng: np.random.Generator) -> bytes:
-    """Join `parts` by comments of random text, so that the result has exactly `size` bytes.
+    """Return `parts` joined by comments of random text, exactly `size` bytes in total.
+
+    Args:
+        parts: text without padding, in order.
+        size: size of the result, bytes.
+        comment: start and end of a comment in the language of the text.
+        rng: source of the random text.
 
     Raises:
         ValueError: the parts are longer than `size`.
@@ -80,7 +86,7 @@ def _random_text(length: int, rng: np.random.Generator) -> str:
 
 
 def data_json(size: int, rng: np.random.Generator) -> bytes:
-    """Return a JSON object of `size` bytes with one long text.
+    """Return a JSON object of `size` bytes: one key with a long random text.
 
     Raises:
         ValueError: `size` is too small.
@@ -92,7 +98,7 @@ def data_json(size: int, rng: np.random.Generator) -> bytes:
 
 
 def script_parts(images: Sequence[str], scripts: Sequence[str], data: Sequence[str]) -> list[str]:
-    """Return JavaScript that inserts images and scripts and fetches data.
+    """Return the parts, for `padded_text`, of JavaScript that inserts images and scripts and fetches data.
 
     The page's load event does not wait for ``fetch``. Therefore the script keeps the document of a hidden frame open,
     which delays the load event until the data has arrived.
@@ -113,7 +119,7 @@ def script_parts(images: Sequence[str], scripts: Sequence[str], data: Sequence[s
 
 
 def sheet_parts(number: int, images: Mapping[int, str]) -> list[str]:
-    """Return a style sheet whose rules ``.b<number>`` have background images.
+    """Return the parts, for `padded_text`, of a style sheet whose rules ``.b<number>`` have background images.
 
     Args:
         number: number of the style sheet.

@@ -25,9 +25,9 @@ _FORCE_STYLE = "<script>document.body.offsetHeight</script>"
 
 
 class Renderer:
-    """Writes the objects of one site for one protocol (HTTP/1.1 or HTTP/2).
+    """Generates the content of one site's objects for one protocol (HTTP/1.1 or HTTP/2).
 
-    Only the host names in the objects depend on the protocol.
+    Only the host names in the content depend on the protocol.
     """
 
     def __init__(self, site: Site, planned: Sequence[Planned], protocol: Protocol) -> None:
@@ -112,11 +112,11 @@ def _sentence(number: int) -> str:
 _SIZE_SPREAD = {"page": 0.6, "frame": 1.0, "data": 1.2, "css": 1.1, "js": 1.2, "image": 1.3}
 """Kind of object → standard deviation of the natural logarithm of its size."""
 _SIZE_FACTOR = {"page": 3.0, "frame": 0.5, "data": 0.5, "css": 1.0, "js": 1.0, "image": 1.0}
-"""Kind of object → factor of its median size, relative to 1 for images, scripts and style sheets."""
+"""Kind of object → median size relative to that of images, scripts and style sheets."""
 
 
 def build_site(root: Path, site: Site, seed: int) -> BuiltSite:
-    """Generate one site below `root` as ``<host name>/<path>``; return its description.
+    """Generate the files of one site as ``<root>/<host name>/<path>``; return the site's description.
 
     Raises:
         ValueError: the objects do not fit into the size of the site.
@@ -166,7 +166,7 @@ def _weights(planned: Sequence[Planned], rng: np.random.Generator) -> np.ndarray
 
 
 def share_out(total: int, floors: Sequence[int], weights: np.ndarray) -> list[int]:
-    """Return integer sizes that sum to `total`, proportional to `weights`, each at least its floor.
+    """Return integers that sum to `total`: each proportional to its weight, but at least its floor.
 
     Raises:
         ValueError: the sum of the floors exceeds `total`.

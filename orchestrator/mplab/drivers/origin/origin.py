@@ -1,4 +1,4 @@
-"""Prepare, start and stop the origin's servers."""
+"""Prepare, start, check and stop the origin's servers: nginx, dnsmasq and a UDP echo server."""
 
 import contextlib
 import time
@@ -29,25 +29,25 @@ _UNCONNECTED_STATE = "07"
 
 
 class Additions(Protocol):
-    """Additional host names and ``server`` blocks for the origin's servers."""
+    """Host names and nginx ``server`` blocks of services, which the origin's servers serve in addition to its sites."""
 
     @property
     def records(self) -> list[tuple[str, str]]:
-        """Additional host names with their addresses."""
+        """Pairs (host name, address) that the name server answers in addition."""
 
     def prepare(self, authority: LabAuthority) -> None:
-        """Make the certificates and files that `nginx` refers to."""
+        """Make the certificates and files to which the additional ``server`` blocks refer."""
 
     def nginx(self) -> str:
         """Return the additional ``server`` blocks of nginx.conf."""
 
 
 class Origin:
-    """nginx, dnsmasq and a UDP echo server, with the lab's sites, files and names.
+    """The origin's servers: nginx with sites and files, dnsmasq with the lab's names, and a UDP echo server.
 
     Args:
         directory: private folder of this lab: configurations, certificates, logs, pid files.
-        cache: folder in which generated content is kept.
+        cache: folder in which generated content is kept between labs.
         additions: additional host names and servers, or None.
         installed: translates paths and programs of this machine into those of the host that runs the servers.
         valid_for: validity of the certificates.
@@ -78,7 +78,7 @@ class Origin:
 
     @property
     def index(self) -> SiteIndex:
-        """The generated sites. Raises RuntimeError before `prepare`."""
+        """Index of the generated sites. Raises RuntimeError before `prepare`."""
         if self._index is None:
             raise RuntimeError("origin: call prepare() first")
         return self._index
@@ -92,21 +92,21 @@ class Origin:
 
     @property
     def ca_pem(self) -> Path:
-        """Certificate of the lab's authority. Raises RuntimeError before `prepare`."""
+        """Certificate file of the lab's authority. Raises RuntimeError before `prepare`."""
         return self.authority.ca_pem
 
     @property
     def access_log(self) -> Path:
-        """nginx log with one JSON object per request, written when the request has ended."""
+        """Access log of nginx: one JSON object per request, written when the request has ended."""
         return self.directory / ACCESS_LOG
 
     @property
     def logs(self) -> list[Path]:
-        """Access log and error log of nginx."""
+        """Paths of nginx's access log and error log."""
         return [self.access_log, self.directory / ERROR_LOG]
 
     def prepare(self) -> None:
-        """Generate missing sites and files; write certificates and configurations."""
+        """Generate missing sites and files; write the servers' certificates and configurations."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._index = build_sites(self._cache)
         files = build_files(self._cache)
@@ -132,7 +132,7 @@ class Origin:
         (self.directory / "dnsmasq.conf").write_text(dnsmasq_conf(self._index, further, self._upstream))
 
     def commands(self) -> dict[str, list[str]]:
-        """Map each program to the command that runs it in the foreground."""
+        """Map each server's name to the command that runs it in the foreground."""
         where = self._installed
         return {
             "nginx": nginx_argv(where.program(NGINX), self.directory, where.version(NGINX), installed=where),
@@ -145,7 +145,7 @@ class Origin:
         }
 
     def checks(self) -> dict[str, list[str]]:
-        """Map each program to the command that checks its configuration and exits."""
+        """Map the names of nginx and dnsmasq to the commands that check their configurations and exit."""
         commands = self.commands()
         return {
             "nginx": [*commands["nginx"], "-t"],
@@ -162,7 +162,7 @@ class Origin:
         self._start(list(self.commands()))
 
     def revive(self) -> list[str]:
-        """Start servers again that have ended unexpectedly; return one sentence for each.
+        """Start those servers again that have ended unexpectedly; return one sentence for each of them.
 
         Raises:
             DeviceError: a server ended again, or was not ready within 10 s.
@@ -192,7 +192,7 @@ class Origin:
                 time.sleep(_POLL_S)
 
     def check_alive(self) -> None:
-        """Raise DeviceError when a server has ended; the message names all such servers."""
+        """Raise DeviceError when servers have ended; the message names all of them."""
         check_each(partial(_check_running, name, *running) for name, running in self._running.items())
 
     def stop(self) -> None:
@@ -206,7 +206,7 @@ class Origin:
         return delay_by_prefix()
 
     def make_home(self, directory: Path) -> Path:
-        """Make a home folder in which browsers trust the lab's authority. Call it after `prepare`.
+        """Make `directory` a home folder in which browsers trust the lab's authority; return it. Needs `prepare`.
 
         Raises:
             LabNotReadyError: certutil is missing or failed.
@@ -234,7 +234,14 @@ def _echo_listens(pid: int) -> bool:
 
 
 def _has_socket(pid: int, kind: str, port: int, state: str) -> bool:
-    """Return True when the network namespace of `pid` has a socket with this port and state."""
+    """Return True when a socket with this port and state exists in the network namespace of the process `pid`.
+
+    Args:
+        pid: id of the process.
+        kind: ``tcp`` or ``udp``.
+        port: local port.
+        state: state of the socket as ``/proc/net`` prints it: ``0A``.
+    """
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/net/{kind}").read_text().splitlines()[1:]:
             fields = line.split()

@@ -1,4 +1,4 @@
-"""Plan a site: its objects, their hosts, and the references between them.
+"""Plan a web site: its objects, their hosts, and the references between them.
 
 The structure is that of a page of 2014. The HTML refers to style sheets and some scripts in its head, and to most
 images in its body. The browser finds the other objects late, in style sheets (images) and scripts (images, scripts,
@@ -13,10 +13,11 @@ import numpy as np
 from mplab.format.sites import Kind, Site
 
 Place = Literal["page", "head", "async", "body", "sheet", "script"]
-"""Place of the reference to an object.
+"""Place of the reference to an object of a site.
 
 ``head`` (blocking), ``async`` (also in the head) and ``body`` are in the page, ``sheet`` in a style sheet, ``script``
-in a script; ``page`` is the page itself."""
+in a script. ``page`` is the page itself, to which nothing refers.
+"""
 
 CSS_SHARE = 0.25
 LATE_IMAGE_SHARE = 0.15
@@ -26,7 +27,7 @@ _MAX_FRAMES, _FRAME_SHARE = 6, 0.3
 _MAIN_HOST_SHARE = 0.15
 _EXTRA_HOSTS = ("static1", "img1", "img2", "static2", "img3")
 _HOST_STEPS = (30, 60, 100)
-"""Numbers of objects at which a site gets one more host name, in addition to ``www`` and two others."""
+"""Numbers of objects from which a site has one more host name, in addition to ``www`` and two others."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Planned:
 
     Attributes:
         number: index of the object in the plan; 0 is the page.
-        kind: kind of object.
+        kind: kind of object: page, frame, style sheet, script, image, data.
         host: label of the host name: ``www``, ``img1``.
         path: path in the URL.
         parent: number of the object that refers to this one; 0 for the page itself.
@@ -51,7 +52,7 @@ class Planned:
 
 
 def plan_objects(site: Site, rng: np.random.Generator) -> list[Planned]:
-    """Return the objects of a site, the page first."""
+    """Plan the objects of a site and the references between them; return the objects, the page first."""
     extra = _EXTRA_HOSTS[: 2 + sum(site.objects >= step for step in _HOST_STEPS)]
     planner = _Planner(rng, [h for h in extra if h.startswith("static")], [h for h in extra if h[0] == "i"])
     planner.add("page", "www", "page", 0)
@@ -99,7 +100,7 @@ def _css_count(js_css: int) -> int:
 
 
 def _add_scripts(planner: _Planner, count: int) -> list[int]:
-    """Add `count` scripts; return the numbers of those at the end of the body, which may load other objects."""
+    """Plan `count` scripts; return the numbers of those at the end of the body, which may load other objects."""
     if not count:
         return []
     head, late = int(count * _HEAD_SCRIPT_SHARE), int(count * _LATE_SCRIPT_SHARE)

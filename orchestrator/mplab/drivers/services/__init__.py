@@ -1,4 +1,4 @@
-"""Origin services that apps need behind the proxy, one folder each in ``proxy-docker/``."""
+"""Services behind the proxy that apps need, one folder each in ``proxy-docker/``."""
 
 from mplab.drivers.services.protocol import (
     DRIVERS,

@@ -1,4 +1,4 @@
-"""`Service`, the base class of services, with the context that a lab passes to them; all installed services."""
+"""`Service`, the base class of services behind the proxy; their context in a lab; the installed services."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,16 @@ from mplab.drivers.origin.certificates import Authority
 
 
 class ServiceHost(OriginHost, Protocol):
-    """Machine where services run: a node of the lab in which the addresses of all services are local."""
+    """Machine where services run: a node of the lab at which the addresses of all services are local."""
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Run a command and wait for it. Raises DeviceError when it fails or takes longer than `timeout_s`."""
+        """Run a command, wait for it, and return its result.
+
+        Raises:
+            DeviceError: the command takes longer than `timeout_s` or, with `check`, fails.
+        """
 
 
 @dataclass(frozen=True)
@@ -44,17 +48,17 @@ class ServiceContext:
 
 
 class Service(ABC):
-    """A service of the origin. One object serves many labs, so its state is only in `ServiceContext`.
+    """Base class of services behind the proxy. One object serves many labs, so all state is in `ServiceContext`.
 
     A subclass sets `name`, `title`, `network` and `hosts`, and implements `check` and `facts`. Everything else has a
     default.
     """
 
     name: str
-    """Name of its folder in ``proxy-docker/mplab/services``."""
+    """Name of the service, and of its folder in ``proxy-docker/mplab/services``."""
     title: str
     network: str
-    """Network of all its addresses: a /24 in 10.65.100.0/22 that no other service uses."""
+    """Network of all addresses of the service: a /24 in 10.65.100.0/22 that no other service uses."""
     rtt_ms: float = 4.0
     """Round-trip time between proxy and service; nikravesh2016 §5.5."""
     hosts: Mapping[str, str]
@@ -62,21 +66,21 @@ class Service(ABC):
     ports: tuple[int, ...] = ()
     """TCP ports that phones reach, in addition to 80 and 443."""
     programs: tuple[Program, ...] = ()
-    """Programs that must be installed for it, in addition to nginx."""
+    """Programs that must be installed for the service, in addition to nginx."""
 
     def prepare(self, context: ServiceContext) -> None:  # noqa: B027 - optional
-        """Write missing configurations, certificates and content. No program runs yet.
+        """Write the service's missing configurations, certificates and content. Its programs do not run yet.
 
         Raises:
             LabNotReadyError: a file that the service needs is not installed.
         """
 
     def nginx(self, context: ServiceContext) -> str:
-        """Return ``server`` blocks for the origin's nginx, after `prepare`; "" for none."""
+        """Return the service's ``server`` blocks for the origin's nginx; "" for none. Called after `prepare`."""
         return ""
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """Map name → command that runs in the foreground, for each program of the service."""
+        """Return the command of each program of the service, by name; each command runs in the foreground."""
         return {}
 
     @abstractmethod
@@ -91,7 +95,7 @@ class Service(ABC):
 
     @abstractmethod
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """Return facts for scenarios, such as URLs and accounts. They stay in memory."""
+        """Return data for scenarios by name, such as URLs and accounts. mplab keeps them only in memory."""
 
 
 DRIVERS = Drivers(SERVICES, Service, "SERVICE")  # type: ignore[type-abstract]
@@ -99,7 +103,7 @@ DRIVERS = Drivers(SERVICES, Service, "SERVICE")  # type: ignore[type-abstract]
 
 
 def load_service(name: str) -> Service:
-    """Load ``SERVICE`` of a service's ``service.py``.
+    """Return the service `name`: the object ``SERVICE`` in its ``service.py``.
 
     Raises:
         InputError: no service has this name.
@@ -115,13 +119,15 @@ def service_names() -> list[str]:
 
 _PORTS = (80, 443)
 _MARGIN_S = 2.0
-"""Extra time in which curl can end by itself, s."""
+"""Extra time for curl to end by itself after its own time limit, s."""
 
 
 def fetch(
     service: Service, context: ServiceContext, url: str, *arguments: str, timeout_s: float = 3.0
 ) -> CommandResult:
-    """Request `url` by curl on the machine of the service; its host names need no name server.
+    """Request `url` by curl on the machine of the service; return curl's exit code and output.
+
+    The service's host names are resolved without a name server.
 
     Args:
         service: service whose host names are resolved.

@@ -23,17 +23,21 @@ _POLL_S = 0.05
 
 @dataclass(frozen=True)
 class LogMark:
-    """Sizes of log files at one time."""
+    """Sizes of log files at one time, to find later what was appended to them.
+
+    Attributes:
+        sizes: log file → its size, bytes.
+    """
 
     sizes: Mapping[Path, int]
 
     @classmethod
     def of(cls, logs: Iterable[Path]) -> "LogMark":
-        """Record the current sizes of `logs`."""
+        """Return a mark with the current sizes of `logs`."""
         return cls({log: log.stat().st_size if log.exists() else 0 for log in logs})
 
     def keep(self, directory: Path) -> None:
-        """Copy the part that each log has gained since `of` into a file of the same name in `directory`."""
+        """Copy the bytes that each log has gained since `of` into a file of the same name in `directory`."""
         directory.mkdir(exist_ok=True)
         for log, size in self.sizes.items():
             with suppress(FileNotFoundError), log.open("rb") as source:
@@ -49,12 +53,12 @@ class _Entry:
 
 
 class RunningServices:
-    """Services of one lab.
+    """Services behind the proxy of one lab: prepares, starts, checks and stops them.
 
     Args:
         services: services to run.
         directory: private folder of this lab.
-        host: machine where they run.
+        host: machine where the services run.
         cache: folder for content that is kept between labs.
         installed: translates paths and programs of this computer into those of `host`.
     """
@@ -77,26 +81,26 @@ class RunningServices:
 
     @property
     def records(self) -> list[tuple[str, str]]:
-        """Pairs (host name, address) of all services, for the name server."""
+        """Pairs (host name, address) of all services, for the lab's name server."""
         return [pair for service in self._services for pair in service.hosts.items()]
 
     @property
     def ports(self) -> list[int]:
-        """TCP ports that phones reach, in addition to 80 and 443."""
+        """TCP ports of all services that phones must reach, in addition to 80 and 443."""
         return sorted({port for service in self._services for port in service.ports})
 
     def delay_by_prefix(self) -> dict[str, float]:
-        """Map network → one-way delay between proxy and services, ms, for the link emulator."""
+        """Map each service's network to the one-way delay between proxy and service, ms, for the link emulator."""
         return {service.network: service.rtt_ms / 2 for service in self._services}
 
     def prepare(self, authority: LabAuthority) -> None:
-        """Prepare all services.
+        """Write configurations, certificates and content of all services.
 
         Args:
             authority: the lab's certificate authority.
 
         Raises:
-            LabNotReadyError: a program is not installed.
+            LabNotReadyError: a program or file that a service needs is not installed.
         """
         for service in self._services:
             for program in service.programs:
@@ -108,10 +112,10 @@ class RunningServices:
             self._entries[service.name] = _Entry(service, context)
 
     def adopt(self, authority: Authority) -> None:
-        """Use services that another process has prepared and runs, instead of `prepare` and `start`.
+        """Use services that another process has prepared and started; replaces `prepare` and `start`.
 
         Args:
-            authority: authority that issued their certificates.
+            authority: certificate authority that issued the services' certificates.
 
         Raises:
             DeviceError: a service does not answer within 15 s.
@@ -124,11 +128,11 @@ class RunningServices:
         return ServiceContext(*folders, authority, self._host, self._installed)
 
     def nginx(self) -> str:
-        """Return the ``server`` blocks of all services (after `prepare`)."""
+        """Return the ``server`` blocks of all services for the origin's nginx. Call it after `prepare`."""
         return "\n".join(entry.service.nginx(entry.context) for entry in self._entries.values())
 
     def commands(self) -> dict[str, list[str]]:
-        """Map each program of all services to its command (after `prepare`)."""
+        """Return the command of each program of all services, by name. Call it after `prepare`."""
         return {
             program: list(argv)
             for entry in self._entries.values()
@@ -151,7 +155,7 @@ class RunningServices:
         """Start programs again that have ended unexpectedly, and wait until their services answer.
 
         Returns:
-            One sentence for each program.
+            One sentence for each program that was started again.
 
         Raises:
             DeviceError: a program ends again, or a service does not answer within 15 s.
@@ -182,11 +186,11 @@ class RunningServices:
                     time.sleep(_POLL_S)
 
     def check_alive(self) -> None:
-        """Raise DeviceError when programs have ended; the message names all of them."""
+        """Raise DeviceError when programs of services have ended; the message names all of these programs."""
         check_each(partial(self._check_alive, name) for name in self._entries)
 
     def check(self, names: Sequence[str]) -> None:
-        """Check the named services.
+        """Check that the services `names` run and answer correctly.
 
         Raises:
             DeviceError: a service does not answer correctly.
@@ -198,16 +202,20 @@ class RunningServices:
             entry.service.check(entry.context)
 
     def facts(self, name: str) -> Mapping[str, str]:
-        """Return the facts of a service for scenarios. Raises LabNotReadyError when it is not part of this lab."""
+        """Return a service's data for scenarios (`Service.facts`).
+
+        Raises:
+            LabNotReadyError: the service `name` is not part of this lab.
+        """
         entry = self._entry(name)
         return entry.service.facts(entry.context)
 
     def mark(self, names: Sequence[str]) -> "LogMark":
-        """Record the current log sizes of the named services; see `LogMark.keep`."""
+        """Record the current log sizes of the services `names`; see `LogMark.keep`."""
         return LogMark.of(log for name in names for _, log in self._entry(name).running.values())
 
     def stop(self) -> None:
-        """Stop all programs in reverse order of their start."""
+        """Stop the programs of all services in reverse order of their start."""
         for entry in reversed(self._entries.values()):
             while entry.running:
                 _, (process, _) = entry.running.popitem()

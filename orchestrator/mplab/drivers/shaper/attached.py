@@ -14,11 +14,15 @@ Prober = Callable[[Mapping[str, PathCondition]], Mapping[str, PathMeasurement]]
 
 
 class ShapedPath(TypedDict, total=False):
-    """State of one path. If only `where` is set, the path is not shaped.
+    """State of one path of a phone, read from the machine that shapes it.
+
+    Only `where` is set if no condition is applied to the path.
 
     Attributes:
         where: name of the machine that shapes the path.
-        of, up, down: see `PathState`.
+        of: packets that are shaped, as text: ``10.0.0.2 at phy0-ap0``.
+        up: condition of packets from the phone, as the machine reports it.
+        down: condition of packets towards the phone, as the machine reports it.
     """
 
     where: Required[str]
@@ -28,7 +32,7 @@ class ShapedPath(TypedDict, total=False):
 
 
 class AttachedShaper:
-    """Shapes each path of one phone on the machine to which the lab file attaches the path.
+    """`Shaper` of one phone. Each path is shaped by the machine to which the lab file attaches the path.
 
     Several phones may share a machine.
 
@@ -48,7 +52,7 @@ class AttachedShaper:
         self.kind = ", ".join(sorted({machine.method for machine in self._held()}))
 
     def apply(self, conditions: Mapping[str, PathCondition], *, seed: int, core_rtt_ms: float = 0.0) -> None:
-        """Apply the conditions to every path at its machine: all of them, or none.
+        """Apply each path's condition at the machine that shapes the path.
 
         `seed` has an effect only if kernel and tc support it (Linux 6.7 or later); older kernels choose their own
         random numbers. A path without a machine accepts only the condition `OPEN`. A round-trip time behind the proxy
@@ -57,7 +61,8 @@ class AttachedShaper:
         Raises:
             LabNotReadyError: `core_rtt_ms` is not 0, a path without a machine has a condition other than `OPEN`, a
                 machine cannot apply a condition, or the hold on a machine was lost and cannot be renewed.
-            DeviceError: a machine refused. No condition stays applied.
+            DeviceError: a machine refused a condition; the conditions of all paths of this phone are then removed. Or
+                earlier changes on a machine whose hold was lost cannot be undone.
         """
         if core_rtt_ms:
             raise LabNotReadyError(
@@ -77,7 +82,7 @@ class AttachedShaper:
             raise
 
     def change(self, interface: str, condition: PathCondition, *, seed: int | None = None) -> None:
-        """Apply another condition to one path.
+        """Replace the condition of one path; `seed` None keeps the path's previous seed.
 
         Raises:
             LabNotReadyError: the path has no machine, or its machine cannot apply the condition.
@@ -104,7 +109,7 @@ class AttachedShaper:
             machine.shaping.unshape(self._key(interface))
 
     def state(self) -> Mapping[str, ShapedPath]:
-        """Map interface → machine, selector, and the conditions that the kernel of the machine reports."""
+        """Return the state of each path, with the conditions that its machine's kernel reports, by interface."""
         self.check_alive()
         states = {machine.name: machine.shaping.state() for machine, _ in self._machines.values()}
         paths: dict[str, ShapedPath] = {}
@@ -115,18 +120,18 @@ class AttachedShaper:
         return paths
 
     def where(self, interface: str) -> str:
-        """Return the name of a path's machine for reports: ``server proxy (tc)``; or ``not shaped``."""
+        """Return the machine that shapes a path, as text for reports: ``server proxy (tc)``; or ``not shaped``."""
         if interface not in self._machines:
             return NOT_SHAPED
         machine, _ = self._machines[interface]
         return f"{machine.name} ({machine.method})"
 
     def warnings(self) -> list[str]:
-        """See `Shaper`."""
+        """Return the warnings of all machines: reasons why paths may differ from the requested conditions."""
         return [warning for machine in self._held() for warning in machine.warnings]
 
     def counters(self) -> Mapping[str, int]:
-        """Return the counters of the queues: ``"wlan0.up.packets_out"``."""
+        """Return the packet and byte counters of all shaped paths: ``{"wlan0.up.packets_out": 12, …}``."""
         self.check_alive()
         counters = {machine.name: machine.shaping.counters() for machine, _ in self._machines.values()}
         return {
@@ -136,12 +141,12 @@ class AttachedShaper:
         }
 
     def check_alive(self) -> None:
-        """Raise DeviceError when the hold on a machine was lost; see `Alive.check_alive`."""
+        """Raise DeviceError when this process no longer holds one of the machines; see `Alive.check_alive`."""
         for machine in self._held():
             machine.hold.check_alive()
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
-        """Measure every path end to end, from the phone."""
+        """Measure every path end to end, from the phone; return the measurements by interface."""
         self.check_alive()
         return self._prober(conditions)
 

@@ -1,7 +1,7 @@
 """Shaper drivers: settings, abilities, and how to open, check and release a shaper.
 
-A kind is a package with a module `driver` that has an object `DRIVER`, registered in the group ``mplab.shapers``. There
-are four base classes. To *hold* a machine means that no other process can shape it:
+Each kind of shaper is a package with a module `driver`, whose object `DRIVER` is registered in the group
+``mplab.shapers``. There are four base classes. To *hold* a machine means that no other process can shape it:
 
 * `MachineDriver`: a machine with an entry in the lab file that this host can reach (a router, a server, a phone).
 * `InsideDriver`: a machine that a virtual lab boots in its own namespaces.
@@ -38,14 +38,14 @@ NOTHING_NEEDED = "nothing needs to be installed: its dead-man's switch runs whil
 
 
 class ShaperDriver(ShaperKind, ABC):
-    """One kind of shaper; see `ShaperKind` for its attributes."""
+    """Base class of the drivers, one per kind of shaper. `ShaperKind` documents its other attributes."""
 
     programs: tuple[Program, ...] = ()
-    """Programs that this host needs in addition to those of every lab."""
+    """Programs that this kind of shaper needs on this host, in addition to those that every lab needs."""
 
 
 class EntryDriver(ShaperDriver, Generic[Settings]):
-    """A kind of shaper with entries in lab files."""
+    """Base class for kinds of shapers that have entries in lab files."""
 
     @abstractmethod
     def check(self, machine: ShapingMachine[Settings], lab_file: str) -> Iterator[Finding]:
@@ -58,17 +58,17 @@ class EntryDriver(ShaperDriver, Generic[Settings]):
 
 
 class MachineState(Protocol):
-    """Installed files and holder of a machine."""
+    """State of a machine, to be shown to users: mplab's files on it, and the process that holds it."""
 
     def to_json(self) -> dict[str, object]:
-        """Return the fields for ``--json``."""
+        """Return the fields as a dictionary for the option ``--json``."""
 
     def __str__(self) -> str:
         """Return the state as text: ``held by nobody``."""
 
 
 class MachineDriver(EntryDriver[Settings]):
-    """A kind of machine that this host can reach."""
+    """Base class for kinds of machines that this host can reach: a router, a server, a phone with a root shell."""
 
     @abstractmethod
     def where(self, machine: ShapingMachine[Settings]) -> str:
@@ -86,14 +86,14 @@ class MachineDriver(EntryDriver[Settings]):
 
     @abstractmethod
     def uses(self, machine: ShapingMachine[Settings]) -> str:
-        """Return the machine's resources outside of a virtual lab's namespaces, as one phrase.
+        """Return one phrase that names the entry's real resource: an SSH login, an interface of this host, a command.
 
         mplab shows the phrase to the user who must allow a lab file.
         """
 
     @abstractmethod
     def restore(self, label: str, settings: Settings, token: str) -> None:
-        """Release a machine that a dead process held; do nothing when the hold `token` has ended.
+        """Release a machine for a process that died while it held the machine; do nothing if that hold has ended.
 
         Args:
             label: name of the machine, for messages.
@@ -106,7 +106,7 @@ class MachineDriver(EntryDriver[Settings]):
 
     @abstractmethod
     def give_back(self, machine: ShapingMachine[Settings]) -> None:
-        """Release the machine, whoever holds it: undo all changes.
+        """Undo all changes on the machine and release it, whoever holds it.
 
         Raises:
             LabNotReadyError: a change could not be undone.
@@ -114,14 +114,20 @@ class MachineDriver(EntryDriver[Settings]):
 
     @abstractmethod
     def show(self, machine: ShapingMachine[Settings]) -> MachineState:
-        """Return installed files and holder. Raises LabNotReadyError when the machine cannot be reached."""
+        """Return mplab's files on the machine, and its holder. Raises LabNotReadyError when it cannot be reached."""
 
     def install(self, _machine: ShapingMachine[Settings]) -> str:
-        """Install the software that a hold needs; return a sentence about it. Raises LabNotReadyError on failure."""
+        """Install the software that the machine needs so that it can be held; return a sentence with the result.
+
+        By default, no software is needed. Raises LabNotReadyError on failure.
+        """
         return NOTHING_NEEDED
 
     def remove(self, _machine: ShapingMachine[Settings]) -> str:
-        """Remove the software of `install`; return a sentence about it. Raises LabNotReadyError on failure."""
+        """Remove the software that `install` installs; return a sentence with the result.
+
+        By default, there is no such software. Raises LabNotReadyError on failure.
+        """
         return NOTHING_NEEDED
 
 
@@ -131,10 +137,10 @@ class Wiring:
 
     Attributes:
         ports: interface of the router → (IP address with prefix length, hardware address).
-        towards: interface of the phone → interface of the router towards it.
+        towards: interface of the phone → interface of the router that leads to it.
         routes: routes of the router, each as the arguments of one ``ip`` command.
-        neighbours: (interface, IP address, hardware address) of each known neighbour.
-        management: addresses, with prefix length, of both ends of the management wire: lab, router.
+        neighbours: (interface, IP address, hardware address) of each static ARP entry of the router.
+        management: addresses, with prefix length, of the ends of the wire for SSH: the lab's end, the router's end.
     """
 
     ports: Mapping[str, tuple[str, str]]
@@ -145,31 +151,31 @@ class Wiring:
 
 
 class BootedMachine(Protocol):
-    """A machine that a lab boots."""
+    """Shaping machine that a virtual lab boots, such as a virtual router."""
 
     @property
     def machine(self) -> ShapingMachine[BaseModel]:
-        """Entry with which the started machine can be held like a real one: its kind has a `MachineDriver`."""
+        """Entry that describes the started machine like a real one, so that its kind's `MachineDriver` can hold it."""
 
     def start(self) -> None:
-        """Wire the machine and boot it."""
+        """Connect the machine's interfaces to the lab, and boot it."""
 
     def wait(self) -> dict[str, str]:
-        """Wait until the machine answers; return name of program → version.
+        """Wait until the machine answers; return the versions of its programs by name.
 
         Raises:
             LabNotReadyError: the machine does not boot.
         """
 
     def check_alive(self) -> None:
-        """Raise DeviceError when the machine has ended."""
+        """Raise DeviceError when the machine no longer runs."""
 
     def stop(self) -> None:
         """Stop the machine."""
 
 
 class InsideDriver(EntryDriver[Settings]):
-    """A kind of machine that a virtual lab boots to replace its node ``router``."""
+    """Base class for kinds of machines that a virtual lab boots in place of its node ``router``."""
 
     inside = True
 
@@ -177,7 +183,7 @@ class InsideDriver(EntryDriver[Settings]):
     def open(
         self, machine: ShapingMachine[Settings], *, node: "Node", wiring: Wiring, directory: Path, log: Path
     ) -> BootedMachine:
-        """Return the machine, not yet started.
+        """Return a machine that the caller must start.
 
         Args:
             machine: entry of the machine.
@@ -197,7 +203,7 @@ class InsideDriver(EntryDriver[Settings]):
 
 
 class PhoneShaperDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
-    """A kind of phone that shapes its own paths during a run.
+    """Base class for kinds of phones that shape their own paths during a run.
 
     The shaper driver has the same name as the driver of the phone.
     """
@@ -206,7 +212,7 @@ class PhoneShaperDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
     def hold(
         self, phone: DrivenPhone, machine: ShapingMachine[Settings], owner: "Owner"
     ) -> AbstractContextManager["HeldMachine"]:
-        """See `MachineDriver.hold`; `phone` is the phone of the run."""
+        """Return a context that holds `phone`, the connected phone of a run; see `MachineDriver.hold`."""
 
     @abstractmethod
     def check(self, phone: DrivenPhone, machine: ShapingMachine[Settings]) -> Iterator[Finding]:
@@ -223,11 +229,11 @@ class EmulatedNetwork:
 
     Attributes:
         air: node with both ends of every emulated link.
-        phone: sends the probes.
-        proxy: node that answers probes.
+        phone: phone that sends the probes.
+        proxy: node that answers the probes.
         probe_server: address and port of the probe server as the phone sees them.
         directory: folder for configuration, control socket and logs.
-        wan_delay_ms: address prefix of the origin → one-way delay to it, ms.
+        wan_delay_ms: address prefix of origin servers → one-way delay to them, ms.
     """
 
     air: "Node"
@@ -239,13 +245,13 @@ class EmulatedNetwork:
 
 
 class EmulatorDriver(ShaperDriver):
-    """A link emulator."""
+    """Base class for link emulators of virtual labs."""
 
     section: Section = ""
     settings: type[BaseModel] = BaseModel
 
     def check(self) -> Iterator[Finding]:
-        """Yield findings for `mplab doctor`; change nothing, raise nothing. The default checks `programs`."""
+        """Yield findings for `mplab doctor`; change nothing, raise nothing. By default, look only for `programs`."""
         missing = [program for program in self.programs if program.find() is None]
         for program in missing:
             yield Finding(f"shaper {self.name}", "missing", f"{program.name}: not found", program.remedy)
@@ -254,11 +260,11 @@ class EmulatorDriver(ShaperDriver):
 
     @abstractmethod
     def open(self, network: EmulatedNetwork) -> "Emulator":
-        """Return the emulator, not yet started."""
+        """Return an emulator for `network` that the caller must start."""
 
 
 DRIVERS = Drivers(SHAPERS, ShaperDriver)
-"""Name → kind of shaper, for all installed kinds."""
+"""Name → driver, for all installed kinds of shapers."""
 _ENTRIES = Drivers(SHAPERS, EntryDriver)  # type: ignore[type-abstract]
 _MACHINES = Drivers(SHAPERS, MachineDriver)  # type: ignore[type-abstract]
 _INSIDE = Drivers(SHAPERS, InsideDriver)  # type: ignore[type-abstract]
@@ -267,27 +273,27 @@ _EMULATORS = Drivers(SHAPERS, EmulatorDriver)  # type: ignore[type-abstract]
 
 
 def driver_of(machine: ShapingMachine[Settings]) -> EntryDriver[Settings]:
-    """Return the driver of a machine's entry. Raises as `Drivers.load` does."""
+    """Return the driver for a machine in a lab file. Raises as `Drivers.load` does."""
     return _ENTRIES.load(machine.kind)
 
 
 def reachable_driver_of(machine: ShapingMachine[Settings]) -> MachineDriver[Settings]:
-    """Return the driver of a machine in `LabFile.reachable`. Raises as `Drivers.load` does."""
+    """Return the driver for a machine that this host can reach (`LabFile.reachable`). Raises as `Drivers.load` does."""
     return machine_driver(machine.kind)
 
 
 def machine_driver(name: str) -> MachineDriver[Any]:
-    """Return the driver of a kind of machine that this host can reach. Raises as `Drivers.load` does."""
+    """Return the driver `name`, which is for machines that this host can reach. Raises as `Drivers.load` does."""
     return _MACHINES.load(name)
 
 
 def inside_driver_of(machine: ShapingMachine[Settings]) -> InsideDriver[Settings]:
-    """Return the driver of a machine in `LabFile.inside`. Raises as `Drivers.load` does."""
+    """Return the driver for a machine that a virtual lab boots (`LabFile.inside`). Raises as `Drivers.load` does."""
     return _INSIDE.load(machine.kind)
 
 
 def phone_driver_of(machine: ShapingMachine[Settings]) -> PhoneShaperDriver[Settings, Any]:
-    """Return the driver of a machine in `LabFile.by_itself`. Raises as `Drivers.load` does."""
+    """Return the driver for a phone that shapes its own paths (`LabFile.by_itself`). Raises as `Drivers.load` does."""
     return _PHONES.load(machine.kind)
 
 

@@ -1,4 +1,4 @@
-"""`Owner`: the run or user that holds shaping machines, and `held_machines`, which holds those of a lab file."""
+"""Hold shaping machines: `Owner` is the run or user that holds them, `held_machines` holds machines of a lab file."""
 
 import contextlib
 import os
@@ -36,16 +36,19 @@ class Owner:
     run_id: str = ""
 
     def lock(self, where: str) -> AbstractContextManager[None]:
-        """Lock the machine with the address `where`. Raises LabNotReadyError when another process holds it."""
+        """Return a context that locks the machine with the address `where`.
+
+        Entering raises LabNotReadyError when another process has locked the machine.
+        """
         return resource_lock(shaping_resource(where), run_id=self.run_id)
 
     def token(self) -> str:
-        """Return the name of a new hold, unique over all processes and hosts."""
+        """Return a name for a new hold, unique over all processes and hosts: ``run@host:pid:time``."""
         return f"{self.run_id or 'mplab'}@{platform.node()}:{os.getpid()}:{time.time_ns()}"
 
 
 def shaping_resource(where: str) -> str:
-    """Return the name of a machine's lock, made from its address.
+    """Return the name of a machine's lock, made from the machine's address `where`.
 
     The name becomes a file name. If the address is longer than 60 characters (a long command line), its CRC-32
     replaces it.
@@ -57,9 +60,9 @@ _log = structlog.get_logger(__name__)
 
 
 def undo_directory() -> Path:
-    """Return ``$XDG_STATE_HOME/mplab/undo``; the default of the variable is ``~/.local/state``.
+    """Return the folder of undo journals: ``$XDG_STATE_HOME/mplab/undo``, by default ``~/.local/state/mplab/undo``.
 
-    The folder must survive a reboot of this host, because shaping on other machines does, too.
+    The folder must survive a reboot of this host, because the shaping on other machines survives it, too.
     """
     return state_directory() / "undo"
 

@@ -15,14 +15,14 @@ _PINGS = 15
 _BLAST_S, _JITTERY_BLAST_S = 0.3, 3.0
 _FEWEST_LOSS_PACKETS, _MOST_LOSS_PACKETS = 200, 1000
 _EXPECTED_LOSSES = 10
-"""Number of lost echoes to expect on a lossy path: so many that zero losses cannot be chance (`mplab.cell.judge`)."""
+"""Expected number of lost echoes in a probe of a lossy path, so high that 0 lost is no chance (`mplab.cell.judge`)."""
 
 
 class LinkProbe:
-    """Measures paths with `linkem probe`.
+    """Measures a phone's paths by running ``linkem probe`` on the phone.
 
     Args:
-        phone: sends the probes.
+        phone: phone that sends the probes.
         server: address and port of `linkem probe-server`, as the phone sees it.
     """
 
@@ -31,7 +31,7 @@ class LinkProbe:
         self._server = server
 
     def __call__(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
-        """Measure all paths at the same time.
+        """Measure all paths at the same time; return the measurements by interface.
 
         Args:
             conditions: interface → its condition, which determines the number of packets.
@@ -65,7 +65,7 @@ def _blast_s(path: PathCondition) -> float:
 
 
 def _loss_packets(path: PathCondition) -> int:
-    """Return the number of echoes, in addition to the pings, that measure the loss of a path; 0 without loss."""
+    """Return the number of echoes, in addition to the pings, that measure a path's loss; 0 if no loss is requested."""
     share = path.round_trip_loss_percent / 100
     if not share:
         return 0  # captures show unexpected loss, and the pings must return
@@ -73,7 +73,7 @@ def _loss_packets(path: PathCondition) -> int:
 
 
 def parse_probe(text: str) -> PathMeasurement:
-    """Parse the output of ``linkem probe --json``."""
+    """Parse the output of ``linkem probe --json``: the measurement of one path."""
     measured = json.loads(text)
     return PathMeasurement(
         down_kbps=measured["down_kbps"],

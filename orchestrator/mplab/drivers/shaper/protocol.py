@@ -1,4 +1,4 @@
-"""The ``Shaper`` protocol."""
+"""Protocols of shapers, which apply link conditions to a phone's paths, and of the machines on which they shape."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,13 +46,13 @@ class Shaper(Protocol):
         """
 
     def change(self, interface: str, condition: PathCondition) -> None:
-        """Apply another condition to a path without a restart: its sequence of losses and its trace continue."""
+        """Replace the condition of one path without a restart: its random losses and packet-delivery trace continue."""
 
     def clear(self) -> None:
-        """Remove all conditions."""
+        """Remove the conditions of all paths of the phone."""
 
     def state(self) -> Mapping[str, object]:
-        """Return the applied conditions as the shaper reports them."""
+        """Return the applied conditions, in the shaper's own form, as the shaper reports them."""
 
     def where(self, interface: str) -> str:
         """Return the name of the emulator or machine that shapes a path, for reports: ``server proxy (tc)``."""
@@ -67,7 +67,7 @@ class Shaper(Protocol):
         """Raise DeviceError when the shaper has ended, was lost, or no longer applies the conditions."""
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
-        """Measure all paths end to end at the same time.
+        """Measure all paths end to end at the same time; return the measurements by interface.
 
         Raises:
             ProbeError: a path does not answer.
@@ -100,7 +100,7 @@ class Emulator(Shaper, Protocol):
 
 @dataclass(frozen=True)
 class PacketSelector:
-    """Packets to shape at an interface: those of one address, or all packets.
+    """Selection of packets to shape at an interface: those of one phone's address or, without address, all packets.
 
     Attributes:
         interface: interface of the router or server towards the phone, or interface of the phone.
@@ -115,7 +115,7 @@ class PacketSelector:
     at_phone: bool = False
 
     def __str__(self) -> str:
-        """Return ``10.0.0.2 at phy0-ap0``."""
+        """Return the selector as text: ``10.0.0.2 at phy0-ap0``."""
         return f"{self.mac or self.ip or 'everything'} at {self.interface}"
 
 
@@ -124,8 +124,8 @@ class PathState(TypedDict):
 
     Attributes:
         of: selector of the path as text: ``10.0.0.2 at phy0-ap0``.
-        up: condition from the phone, as the machine reports it.
-        down: condition towards the phone, as the machine reports it.
+        up: condition of packets from the phone, as the machine reports it.
+        down: condition of packets towards the phone, as the machine reports it.
     """
 
     of: str
@@ -157,19 +157,22 @@ class PathShaping(Protocol):
         """Remove one path's condition; do nothing for a path without one. Other paths stay unchanged."""
 
     def state(self) -> Mapping[str, PathState]:
-        """Return the applied conditions by path as the machine reports them."""
+        """Return the applied conditions of all paths, by key of the path, as the machine reports them."""
 
     def counters(self) -> Mapping[str, Mapping[str, int]]:
-        """Return counters by path: ``{"up.packets_out": 12, …}``."""
+        """Return the packet and byte counters of all paths, by key of the path: ``{"phone-1.wlan0": {…}}``.
+
+        The names of a path's counters begin with the direction: ``up.packets_out``.
+        """
 
 
 class Alive(Protocol):
     """A hold: the exclusive right of one process to shape a machine."""
 
     def check_alive(self) -> None:
-        """Raise DeviceError when the hold was lost.
+        """Raise DeviceError when this process no longer holds the machine.
 
-        The machine has rebooted, is unreachable, or was released by its dead-man's switch.
+        The machine has then rebooted, is unreachable, or was released by its dead-man's switch.
         """
 
 
@@ -190,14 +193,14 @@ class HeldMachine(Protocol):
 
     @property
     def shaping(self) -> PathShaping:
-        """Shaping of paths on the machine. Raises DeviceError when the machine was never held."""
+        """Object that shapes paths on the machine. Raises DeviceError when the machine was never held."""
 
     @property
     def hold(self) -> Alive:
-        """The hold on the machine."""
+        """This process's exclusive right to shape the machine."""
 
     def renew(self) -> None:
-        """Hold the machine again if the hold was lost; then no path is shaped.
+        """Hold the machine again if the hold was lost; afterwards, no path is shaped.
 
         Raises:
             LabNotReadyError: the machine does not return, or another owner holds it now.

@@ -1,7 +1,7 @@
 """Release a machine held by a dead run: ``python -m mplab.drivers.shaper.restore LABEL KIND SETTINGS TOKEN``.
 
-The undo journal holds such command lines. KIND is the name of a driver, SETTINGS the JSON of the machine's entry in the
-lab file, TOKEN the token of the hold.
+The undo journal contains such command lines. KIND is the name of a driver, SETTINGS the JSON of the machine's entry in
+the lab file, TOKEN the name under which the run held the machine (`Owner.token`).
 """
 
 import sys
@@ -14,7 +14,7 @@ from mplab.drivers.shaper.driver import machine_driver
 
 
 def restore_argv(label: str, kind: str, settings: BaseModel) -> list[str]:
-    """Return the command line, without the token, with which another process releases a machine.
+    """Return a command line that releases a machine from another process; the caller must append the hold's name.
 
     Args:
         label: name of the machine, for messages.
@@ -28,7 +28,10 @@ def restore_argv(label: str, kind: str, settings: BaseModel) -> list[str]:
 
 
 def main(argv: list[str]) -> int:
-    """Release the machine; return the exit code. It is 0 also when the hold TOKEN has already ended."""
+    """Release the machine that `argv` names: LABEL, KIND, SETTINGS, TOKEN; return the exit code.
+
+    The exit code is also 0 when the dead run no longer held the machine.
+    """
     label, kind, text, token = argv
     try:
         driver = machine_driver(kind)

@@ -1,4 +1,4 @@
-"""`Shaper` for a phone with two shapers: a booted router or other machine, and the link emulator for other paths."""
+"""`Shaper` for a phone with two shapers: a booted router shapes some paths, the link emulator shapes the others."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ class SplitShaper:
     Args:
         emulator: shapes the paths that are not in `interfaces`.
         tc: shapes the paths in `interfaces`.
-        interfaces: interfaces of the phone.
+        interfaces: interfaces of the phone whose paths `tc` shapes.
     """
 
     def __init__(self, emulator: Shaper, tc: Shaper, interfaces: Collection[str]) -> None:
@@ -34,17 +34,17 @@ class SplitShaper:
         return self._tc if interface in self._interfaces else self._emulator
 
     def apply(self, conditions: Mapping[str, PathCondition], *, seed: int, core_rtt_ms: float = 0.0) -> None:
-        """See `Shaper`."""
+        """Apply each condition at the shaper of its path, and `core_rtt_ms` at the emulator; see `Shaper`."""
         emulated = {i: OPEN if i in self._interfaces else path for i, path in conditions.items()}
         self._emulator.apply(emulated, seed=seed, core_rtt_ms=core_rtt_ms)
         self._tc.apply({i: path for i, path in conditions.items() if i in self._interfaces}, seed=seed)
 
     def change(self, interface: str, condition: PathCondition) -> None:
-        """See `Shaper`."""
+        """Replace the condition of one path at the shaper of that path; see `Shaper`."""
         self._of(interface).change(interface, condition)
 
     def clear(self) -> None:
-        """See `Shaper`; clears the emulator even when traffic control cannot be cleared."""
+        """Remove all conditions from both shapers; clear the emulator even when traffic control cannot be cleared."""
         try:
             self._tc.clear()
         finally:
@@ -55,26 +55,26 @@ class SplitShaper:
         return {self._emulator.kind: self._emulator.state(), self._tc.kind: self._tc.state()}
 
     def where(self, interface: str) -> str:
-        """See `Shaper`."""
+        """Return the name of the emulator or machine that shapes the path."""
         return self._of(interface).where(interface)
 
     def warnings(self) -> list[str]:
-        """See `Shaper`."""
+        """Return the warnings of both shapers: reasons why paths may differ from the requested conditions."""
         return [*self._emulator.warnings(), *self._tc.warnings()]
 
     def counters(self) -> Mapping[str, int]:
-        """Return the counters of the emulator and of traffic control; the latter as ``"tc.wlan0.up.packets_out"``."""
+        """Return the counters of both shapers; those of traffic control have names like ``tc.wlan0.up.packets_out``."""
         return {
             **self._emulator.counters(),
             **{f"{self._tc.kind}.{name}": value for name, value in self._tc.counters().items()},
         }
 
     def check_alive(self) -> None:
-        """See `Shaper`."""
+        """Raise DeviceError when one of the two shapers has ended or was lost."""
         check_each([self._emulator.check_alive, self._tc.check_alive])
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
-        """See `Shaper`."""
+        """Measure all paths by the emulator's probes; return the measurements by interface."""
         self._tc.check_alive()
         return self._emulator.probe(conditions)
 
@@ -83,7 +83,7 @@ class SplitShaper:
 def held_inside(
     phone: str, booted: BootedMachine, emulator: Emulator, *, directory: Path, run_id: str
 ) -> Iterator[SplitShaper]:
-    """Hold a booted router like a real one, and shape the phone's paths on it.
+    """Hold a booted router like a real one during the context; yield a shaper that uses it for the phone's paths.
 
     Args:
         phone: name of the phone in the lab file.

@@ -1,4 +1,4 @@
-"""Transports under test, one package each. The driver defines the name, colour and marker for all figures."""
+"""Transports under test, one package each. Each driver defines the transport's name, colour and marker in figures."""
 
 from mplab.drivers.transport.driver import (
     DRIVERS,

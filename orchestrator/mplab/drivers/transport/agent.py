@@ -1,4 +1,4 @@
-"""Run the agent on the phone during one cell."""
+"""Run ``mpflex agent`` on the phone during one cell: it carries the apps' connections to the proxy."""
 
 import json
 from pathlib import Path
@@ -22,14 +22,14 @@ _POLL_S = 0.01
 
 
 class Agent:
-    """`mpflex agent` with one transport.
+    """The process ``mpflex agent`` on a phone, configured for one transport.
 
     Args:
-        phone: phone to run on.
-        settings: settings from the transport.
+        phone: phone on which the agent runs.
+        settings: settings of the transport for the agent.
         endpoints: addresses of proxy and name server.
         secret_file: file on this host with the secret that agent and proxy share.
-        congestion_control: algorithm for every socket of the agent.
+        congestion_control: algorithm of every TCP socket of the agent.
         logs: folder for ``agent.jsonl`` (connections) and ``agent.log`` (its output).
     """
 
@@ -78,7 +78,7 @@ class Agent:
         )
 
     def start(self) -> None:
-        """Start the agent; wait until it listens and every path of its session exists.
+        """Start the agent; wait until it listens and, with a session, until the session has every path.
 
         Raises:
             DeviceError: the agent does not listen, or a path is missing after 5 s.
@@ -101,7 +101,7 @@ class Agent:
             raise DeviceError("mpflex agent", f"has ended by itself ({code})", stderr=last_words(self._log))
 
     def stop(self) -> None:
-        """Stop the agent and copy its log to the host. Before it ends, the agent logs its open connections."""
+        """Stop the agent and copy its log to the host. The agent logs its open connections before it ends."""
         self._stopped = True
         if self._process is not None:
             self._process.stop()
@@ -111,7 +111,7 @@ class Agent:
                 self._records.write_text("".join(f"{json.dumps(record)}\n" for record in self.records()))
 
     def records(self) -> list[LogRecord]:
-        """Return the records of the agent's log so far: connections, lookups, events of paths."""
+        """Return the records of the agent's log so far: connections, DNS lookups, policies, events of paths."""
         if self._process is not None and self._process.poll() is None:
             self._phone.bring(self._records)
         if not self._records.exists():
@@ -124,7 +124,7 @@ class Agent:
         return [record for record in self.records() if record["event"] == "path"]
 
     def check(self, *, subflows: int) -> ActiveCheck:
-        """Open a test connection or session to the proxy with the agent's configuration; return its description.
+        """Open a test connection or session from phone to proxy, configured like the agent; return its description.
 
         Args:
             subflows: number of subflows (or paths of a session) to wait for.

@@ -24,9 +24,10 @@ class TransportChance:
     """Result of the check whether a transport is possible on a phone.
 
     Attributes:
-        possible: the transport is possible.
-        how: ``redirect`` of all TCP, or ``socks``: only apps that can use a proxy; "" when it is not possible.
-        note: reason why it is not possible; otherwise a condition that users should know, or "".
+        possible: True when the phone can use the transport.
+        how: packets that reach the transport: ``redirect``, all TCP of the phone; ``socks``, only that of apps that can
+            use a proxy; "": the transport is not possible.
+        note: reason why the transport is not possible; otherwise a condition that users should know, or "".
     """
 
     possible: bool
@@ -81,7 +82,7 @@ class TransportDriver(TransportInfo):
         return ""
 
     def chance(self, phone: PhoneFacts) -> TransportChance:
-        """Return whether this transport is possible on a phone, for ``mplab phone probe``."""
+        """Return whether this transport is possible on a phone, and why not, for ``mplab phone probe``."""
         missing = [interface for interface in self.paths if interface not in phone.interfaces]
         problem = "" if phone.agent else "mplab's agent does not run on it"
         if not problem and missing and len(self.paths) > 1:
@@ -93,11 +94,11 @@ class TransportDriver(TransportInfo):
         return TransportChance(not problem, "" if problem else how, problem or self.note_on(phone))
 
     def problem_on(self, phone: PhoneFacts) -> str:
-        """Return what a phone lacks in addition to the agent and interfaces, which `chance` checks; or ""."""
+        """Return why a phone that has the agent and the interfaces still cannot use the transport; "" if it can."""
         return ""
 
     def note_on(self, phone: PhoneFacts) -> str:
-        """Return a note about the transport on a phone, or "".
+        """Return a condition of the transport on a phone that users should know, or "".
 
         Default: without root, the agent needs Linux 5.7 or later to bind its sockets to interfaces.
         """
@@ -105,7 +106,7 @@ class TransportDriver(TransportInfo):
 
 
 def options_as(model: type[_Options], options: BaseModel | None) -> _Options:
-    """Return `options` as an instance of `model`; None gives the model's defaults."""
+    """Return `options` as an instance of `model`; None gives an instance with the defaults."""
     return options if isinstance(options, model) else model.model_validate(options.model_dump() if options else {})
 
 
@@ -125,7 +126,7 @@ def names() -> tuple[str, ...]:
 
 
 def default_over(*paths: str) -> str:
-    """Return the name of the transport that verbs use by default over exactly these paths.
+    """Return the name of the transport that commands of mplab use by default over exactly these interfaces.
 
     Raises:
         LabNotReadyError: no such transport is registered, or it cannot be imported.
@@ -144,7 +145,7 @@ def make_transport(
 
 
 def transport_named(text: str, interfaces: Mapping[str, str]) -> Transport:
-    """Return the transport for an entry of `names`; options other than the variant have their defaults."""
+    """Return the transport for a name such as ``mpflex:minrtt`` (see `names`); other options have their defaults."""
     name, _, variant = text.partition(":")
     driver = DRIVERS[name]
     options = {driver.variant_option: variant} if variant else {}
@@ -152,5 +153,5 @@ def transport_named(text: str, interfaces: Mapping[str, str]) -> Transport:
 
 
 def chances(phone: PhoneFacts) -> dict[str, TransportChance]:
-    """Return the result of `TransportDriver.chance` by name of transport."""
+    """Return the result of `TransportDriver.chance` for every installed transport, by its name."""
     return {name: driver.chance(phone) for name, driver in DRIVERS.importable().items()}

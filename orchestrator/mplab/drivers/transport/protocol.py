@@ -1,4 +1,4 @@
-"""`Transport`: carries the phone's TCP to the proxy, and checks afterwards that it did. Every driver opens one."""
+"""`Transport`, the base class of transports: carries the phone's TCP to the proxy, and proves later that it did."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,14 +23,14 @@ class AgentSettings:
     """Settings of a transport for ``mpflex agent`` on the phone, and for ``mpflex proxy``.
 
     Attributes:
-        transport: connection of the agent to the proxy: plain TCP, kernel MPTCP, or a session.
-        device: interface to bind to; "": the agent follows the routes.
+        transport: kind of the agent's connections to the proxy: plain TCP, kernel MPTCP, or an MPFlex session.
+        device: interface to which the agent binds its sockets; "": the agent follows the routes.
         devices: interfaces that new connections use in turn, for plain TCP; replaces `device`.
-        listener: listener of the proxy to connect to.
+        listener: listener of the proxy to which the agent connects.
         paths: interfaces of a session; the index of an interface is the number of its path.
         plain: the paths of a session are not encrypted.
         policy: content of the rule file for connections; None: no policy.
-        session: ``session`` in the configurations of agent and proxy.
+        session: value of the key ``session`` in the configurations of agent and proxy.
         datagrams: the agent carries datagrams of applications.
     """
 
@@ -52,13 +52,13 @@ class AgentSettings:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Records of how the bytes of a cell travelled.
+    """Records of a cell that show over which transport and paths its bytes travelled.
 
     Attributes:
         active: result of ``mpflex check`` before the cell.
-        phone_counters: kernel counters of the phone that changed during the cell.
+        phone_counters: kernel counter of the phone → its increase during the cell.
         connections, subflows: rows from the phone's captures; empty without captures.
-        captured: False when the experiment requests no captures.
+        captured: True unless the experiment requests no captures.
         log: records of the agent's log.
         lossy: interfaces whose requested link condition loses packets.
         disturbances: changes of the paths that the experiment made during the cell.
@@ -75,7 +75,7 @@ class Evidence:
 
 
 class Transport(ABC):
-    """Carries the phone's connections to the proxy; the options of the experiment are already applied."""
+    """Carries one phone's connections to the proxy, with the options that the experiment gives to the transport."""
 
     @property
     @abstractmethod
@@ -84,7 +84,7 @@ class Transport(ABC):
 
     @abstractmethod
     def agent_settings(self) -> AgentSettings:
-        """Return the settings by which the agent connects to the proxy."""
+        """Return the settings with which the agent connects to the proxy."""
 
     @abstractmethod
     def check_active(self, active: ActiveCheck) -> list[str]:
@@ -95,13 +95,13 @@ class Transport(ABC):
         """Return reasons why the cell did not run over this transport; [] when it did."""
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:  # noqa: B027 - most transports change nothing
-        """Prepare the phone's routes and kernel; register every undo before its change. Default: no changes."""
+        """Prepare the phone's routes and kernel; register the undo of each change before it. Default: no changes."""
 
     def missing_on_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:
         """Return what a rooted phone lacks for this transport, or "".
 
         Args:
-            read_kernel: reads the phone's kernel; call it only if the kernel matters.
+            read_kernel: function that reads the properties of the phone's kernel; called only if the kernel matters.
         """
         return ""
 

@@ -19,7 +19,7 @@ _MARK_MASK: Final = 0x1FE00000
 
 
 def nft_rules(proxy: str) -> str:
-    """Return nft rules for a phone: TCP and DNS go to the agent, other UDP (QUIC) is rejected.
+    """Return nft rules for a phone: redirect TCP and DNS to the agent, reject other UDP (QUIC).
 
     UDP to `proxy`, the proxy's address, passes, because link probes use it. Datagrams to the origin's echo service also
     pass: they use the default route unless an application sends them through the agent.

@@ -13,7 +13,7 @@ from mplab.format.agentlog import ActiveCheck
 
 
 class SinglePathTcp(Transport):
-    """`Transport` over one interface.
+    """`Transport` by plain TCP over one interface.
 
     Args:
         device: interface of the phone.
@@ -26,16 +26,16 @@ class SinglePathTcp(Transport):
 
     @property
     def expected_subflows(self) -> int:
-        """One: a plain TCP connection counts as its only subflow."""
+        """Return 1: a plain TCP connection is its only subflow."""
         return 1
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
-        """Make the interface the phone's default route, for datagrams; the agent's sockets are bound to it anyway."""
+        """Make the interface the phone's default route, for datagrams; the agent's TCP sockets are bound to it."""
         undo.register("phone: default route over WiFi", lambda: phone.prefer(WLAN))
         phone.prefer(self._device)
 
     def agent_settings(self) -> AgentSettings:
-        """Return plain TCP bound to the interface."""
+        """Return settings for plain TCP sockets bound to the interface."""
         return AgentSettings("tcp", self._device)
 
     def check_active(self, active: ActiveCheck) -> list[str]:
@@ -47,7 +47,10 @@ class SinglePathTcp(Transport):
         return []
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Check the captures: every connection is plain TCP, and no bytes went over another interface."""
+        """Return reasons why the cell did not run over plain TCP on this interface; [] if it did.
+
+        The captures must show only plain TCP, and no bytes over another interface.
+        """
         reasons = self.check_active(evidence.active)
         if not evidence.captured:
             return reasons
@@ -61,18 +64,18 @@ class SinglePathTcp(Transport):
         return reasons + self._prove_plain(evidence)
 
     def _prove_plain(self, evidence: Evidence) -> list[str]:
-        """Check that no captured connection is Multipath TCP."""
+        """Return a reason if a captured connection used Multipath TCP, otherwise []."""
         if any(row["kind"] == "mptcp" and not row["fallback"] for row in evidence.connections):
             return ["Multipath TCP was negotiated, single-path TCP was requested"]
         return []
 
 
 class SinglePathDriver(TransportDriver):
-    """Driver of `SinglePathTcp` over the first interface of `paths`."""
+    """Driver that opens `SinglePathTcp` over the first interface of its `paths`."""
 
     def open(
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
     ) -> Transport:
-        """See `TransportDriver`."""
+        """Return a `SinglePathTcp` for one phone; see `TransportDriver`."""
         device = self.paths[0]
         return SinglePathTcp(device, interfaces[device])

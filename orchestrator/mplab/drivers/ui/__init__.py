@@ -1,4 +1,4 @@
-"""User interfaces: actions of a scenario on an app's screen, independent of the driver."""
+"""User interfaces: actions on an app's screen for scenarios, independent of the automation that performs them."""
 
 from mplab.base.browser import Event
 from mplab.drivers.ui.protocol import AppState, AppUi, BrowserFactory, BrowserUi, Instrumented, Ui

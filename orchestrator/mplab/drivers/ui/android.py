@@ -1,4 +1,4 @@
-"""Implement `Ui` on Android by an `Automation`: the part that differs between uiautomator2 and Appium."""
+"""Implement `AppUi` on Android by an `Automation`, the protocol that hides whether uiautomator2 or Appium is used."""
 
 import contextlib
 import time
@@ -37,28 +37,28 @@ class Automation(Protocol):
         """Return the screen as PNG."""
 
     def tap(self, x: int, y: int) -> None:
-        """Tap a point, pixels."""
+        """Tap a point of the screen; `x` and `y` are pixels."""
 
     def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, duration_s: float) -> None:
-        """Swipe from one point to another, pixels."""
+        """Swipe from one point of the screen to another; coordinates are pixels."""
 
     def type_focused(self, text: str, *, secret: bool) -> None:
-        """Replace the text of the focused field; a secret is not logged."""
+        """Replace the text of the field that has the focus; with `secret`, the text is not logged."""
 
     def press(self, key: str) -> None:
-        """Press ``back``, ``home`` or ``enter``."""
+        """Press a key: ``back``, ``home`` or ``enter``."""
 
     def start(self, package: str, activity: str) -> None:
-        """Start an app; `activity` "": its launcher activity."""
+        """Start an app; `activity` "": the activity that a launcher starts."""
 
     def open_link(self, url: str, package: str) -> None:
         """Open a link in an app; `package` "": the phone chooses the app."""
 
     def stop(self, package: str) -> None:
-        """Stop an app."""
+        """Stop the app `package`."""
 
     def clear(self, package: str) -> None:
-        """Delete the stored data of an app."""
+        """Delete the stored data of the app `package`."""
 
     def close(self) -> None:
         """Stop the automation's server on the phone. Raises nothing."""
@@ -66,13 +66,14 @@ class Automation(Protocol):
 
 @dataclass(frozen=True)
 class AndroidSettings:
-    """Settings of a session on a phone, for any automation.
+    """Settings of one session that controls apps on a phone, for any automation.
 
     Attributes:
-        packages: packages of the apps in use. The first one opens links. Messages name any other package in front.
+        packages: packages of the apps in use. The first one opens links. Error messages name the app in front if it has
+            another package.
         fresh: delete the stored data of these apps at the start; False for apps with a signed-in user.
         dialogs: dialogs to close when they appear.
-        observe: called for each closed dialog: ``observe("dialog", name=…, package=…)``.
+        observe: function called for each closed dialog: ``observe("dialog", name=…, package=…)``.
         screenshots: folder for ``step-NN.png`` and ``step-NN.xml`` of a failed step; None: not saved.
     """
 
@@ -85,11 +86,11 @@ class AndroidSettings:
 
 @contextlib.contextmanager
 def android_session(device: str, make: Callable[[], Automation], settings: AndroidSettings) -> Iterator["AndroidUi"]:
-    """Control the screen of a phone for the duration of the context; then stop the apps that were opened.
+    """Yield the user interface of a phone for the context; at its end, stop the apps that were opened.
 
     Args:
         device: name of the phone.
-        make: starts and returns the automation.
+        make: function that starts and returns the automation.
         settings: settings of the session.
 
     Raises:
@@ -153,13 +154,13 @@ class AndroidUi:
             )
 
     def tap(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
-        """Tap the centre of an element once it exists and is enabled."""
+        """Tap the centre of an element as soon as the element exists and is enabled."""
         with self._step(f"tapping {selector_name(selector)}"):
             node = self._find(selector, timeout_s, enabled=True)
             self._automation.tap(*node.bounds.center)
 
     def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0, secret: bool = False) -> None:
-        """Replace the text of a field; a line end at the end of `text` presses ENTER."""
+        """Replace the text of a field; a line break at the end of `text` presses ENTER."""
         with self._step(f"typing into {selector_name(selector)}"):
             node = self._find(selector, timeout_s, enabled=True)
             if "focused" not in node.flags:
@@ -170,7 +171,7 @@ class AndroidUi:
                 self._automation.press("enter")
 
     def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, *, duration_s: float = 0.3) -> None:
-        """Swipe between two points (pixels)."""
+        """Swipe from one point of the screen to another (pixels)."""
         with self._step(f"swiping from {x_from},{y_from} to {x_to},{y_to}"):
             self._automation.swipe(x_from, y_from, x_to, y_to, duration_s)
 
@@ -185,12 +186,12 @@ class AndroidUi:
             return self._find(selector, timeout_s).label
 
     def back(self) -> None:
-        """Press BACK."""
+        """Press the key BACK."""
         with self._step("going back"):
             self._automation.press("back")
 
     def screenshot(self, path: Path) -> None:
-        """Save the screen as PNG."""
+        """Save the screen as PNG file `path`."""
         with self._step("taking a screenshot"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(self._automation.screenshot())
@@ -253,7 +254,7 @@ class AndroidUi:
             raise AutomationError(str(error)) from error
 
     def close_dialog(self, windows: Sequence[UiNode]) -> bool:
-        """Close a known dialog if one is in front; return True if a dialog was closed."""
+        """Close a known dialog (`AndroidSettings.dialogs`) if one is in front; return True if a dialog was closed."""
         for dialog in self._settings.dialogs:
             button = dialog.way_out(windows)
             if button is not None:
@@ -263,7 +264,7 @@ class AndroidUi:
         return False
 
     def _stranger(self, windows: Sequence[UiNode]) -> str:
-        """Return a remark for messages about a foreign app or dialog in front."""
+        """Return a remark for error messages if another app or a dialog is in front; otherwise ""."""
         package = package_of(windows)
         dialog = any(node.resource_id == "android:id/alertTitle" for window in windows for node in window.walk())
         if package in self._settings.packages and not dialog:

@@ -1,4 +1,4 @@
-"""Run Appium, the server that automates the phone's apps, as a child process on a loopback port."""
+"""Run Appium, a server that automates browsers and phone apps, as a child process on a loopback port."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ class AppiumServer:
 
     @property
     def url(self) -> str:
-        """Address of the server."""
+        """URL of the server: ``http://127.0.0.1:PORT``."""
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:

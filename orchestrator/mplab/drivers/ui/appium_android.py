@@ -33,9 +33,9 @@ class AppiumPhone:
         server_url: URL of the Appium server.
         serial: serial of the phone.
         adb_port: port of the adb server to which the phone is connected.
-        install: let Appium install its server and its helper on the phone, which needs an Android SDK with build
+        install: True: Appium installs its server and its helper on the phone, which needs an Android SDK with build
             tools (``aapt2``) on this host. False: both are already installed.
-        name: name in messages; "": the serial.
+        name: name of the phone in messages; "": the serial.
     """
 
     server_url: str
@@ -46,12 +46,12 @@ class AppiumPhone:
 
     @property
     def device(self) -> str:
-        """Name in messages."""
+        """Name of the phone in messages."""
         return self.name or self.serial
 
 
 class AppiumAutomation:
-    """`Automation` by one session of Appium.
+    """`Automation` by one session of Appium, which the constructor starts.
 
     Raises:
         AutomationError: the session did not start.
@@ -71,13 +71,13 @@ class AppiumAutomation:
         self._config.timeout = _ANSWER_TIMEOUT_S
 
     def close(self) -> None:
-        """End the session and the server on the phone."""
+        """End the session, and Appium's server on the phone."""
         self._config.timeout = _QUIT_TIMEOUT_S
         with contextlib.suppress(*FAILURES):
             self._driver.quit()
 
     def hierarchy(self) -> str:
-        """Return the element tree."""
+        """Return the element tree of the screen as XML."""
         with _explained("reading the element tree"):
             return str(self._driver.page_source)
 
@@ -87,27 +87,27 @@ class AppiumAutomation:
             return bytes(self._driver.get_screenshot_as_png())
 
     def tap(self, x: int, y: int) -> None:
-        """Tap a point."""
+        """Tap a point of the screen; `x` and `y` are pixels."""
         self._mobile("tapping", "clickGesture", x=x, y=y)
 
     def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, duration_s: float) -> None:
-        """Swipe from one point to another."""
+        """Swipe from one point of the screen to another; coordinates are pixels."""
         with _explained("swiping"):
             self._driver.swipe(x_from, y_from, x_to, y_to, round(duration_s * 1000))
 
     def type_focused(self, text: str, *, secret: bool) -> None:
-        """Set the text of the focused field."""
+        """Replace the text of the field that has the focus; with `secret`, Appium masks the text in its log."""
         with _explained("typing"), kept_out_of_logs(self._driver) if secret else contextlib.nullcontext():
             element = self._driver.switch_to.active_element
             self._driver.execute_script("mobile: replaceElementValue", {"elementId": element.id, "text": text})
 
     def press(self, key: str) -> None:
-        """Press a key."""
+        """Press a key: ``back``, ``home`` or ``enter``."""
         with _explained(f"pressing {key}"):
             self._driver.press_keycode(_KEYS[key])
 
     def start(self, package: str, activity: str) -> None:
-        """Start an app."""
+        """Start an app; `activity` "": the activity that a launcher starts."""
         if activity:
             component = f"{package}/{activity}"
             self._mobile(f"starting {package}", "startActivity", component=component, wait=True)
@@ -115,15 +115,15 @@ class AppiumAutomation:
             self._mobile(f"starting {package}", "activateApp", appId=package)
 
     def open_link(self, url: str, package: str) -> None:
-        """Open a link."""
+        """Open a link in an app; `package` "": the phone chooses the app."""
         self._mobile(f"opening {url}", "deepLink", url=url, **({"package": package} if package else {}))
 
     def stop(self, package: str) -> None:
-        """Stop an app."""
+        """Stop the app `package`."""
         self._mobile(f"ending {package}", "terminateApp", appId=package)
 
     def clear(self, package: str) -> None:
-        """Delete the stored data of an app."""
+        """Delete the stored data of the app `package`."""
         self._mobile(f"clearing {package}", "clearApp", appId=package)
 
     def _mobile(self, action: str, command: str, **arguments: object) -> None:
@@ -132,7 +132,7 @@ class AppiumAutomation:
 
 
 def capabilities(phone: AppiumPhone) -> dict[str, object]:
-    """Return the WebDriver capabilities with which a session of Appium's UiAutomator2 driver is requested."""
+    """Return the WebDriver capabilities that request a session of Appium's UiAutomator2 driver on `phone`."""
     prepared = {} if phone.install else {"appium:skipServerInstallation": True, "appium:skipDeviceInitialization": True}
     return {
         "platformName": "Android",
@@ -165,7 +165,7 @@ def _explained(action: str) -> Iterator[None]:
 
 
 def appium_session(phone: AppiumPhone, settings: AndroidSettings) -> contextlib.AbstractContextManager[AndroidUi]:
-    """Return the screen of a phone for the duration of a context; then the apps that were opened are stopped.
+    """Return a context that yields the user interface of a phone, by Appium; at its end, opened apps are stopped.
 
     Raises:
         StepError: the session did not start.

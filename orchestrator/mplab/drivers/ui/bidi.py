@@ -9,14 +9,14 @@ _HOST = "127.0.0.1"
 
 
 class BidiSession(BrowserSession):
-    """One BiDi session.
+    """Connection to a browser for one WebDriver BiDi session; the constructor opens it.
 
     Args:
-        port: port at which the browser listens, on the loopback of its network namespace.
-        network_pid: id of a process in this namespace.
+        port: port at which the browser listens, on the loopback interface of the browser's network namespace.
+        network_pid: id of a process in that namespace.
 
     Raises:
-        SessionError: the session did not start.
+        SessionError: the browser does not accept the connection.
     """
 
     def __init__(self, port: int, *, network_pid: int) -> None:

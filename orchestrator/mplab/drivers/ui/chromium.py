@@ -25,7 +25,7 @@ from mplab.drivers.ui.state import chromium_state
 from mplab.format.selector import Selector
 
 _ANSWER_MARGIN_S = 10.0
-"""Extra time for the answer of a step that waits in the browser, after the step's own time limit, s."""
+"""Extra time to wait for the answer to a request, after the time limit of the step that the browser performs, s."""
 _STEP_TIMEOUT_S = 30.0
 _EVIDENCE_TIMEOUT_S = 5.0
 _POLL_S = 0.05
@@ -43,9 +43,9 @@ class ChromiumUi:
     """`BrowserUi` for one session of Chromium.
 
     Args:
-        driver: client of the session.
+        driver: Appium client of the session.
         config: configuration of this client; its ``timeout`` limits each request.
-        wrapper: script that started the browser.
+        wrapper: script that started the browser; it knows the browser's process id.
         profile: user data directory of the browser.
         screenshots: folder for ``step-NN.png`` and ``step-NN.html`` of a failed step, or None.
         driver_port: loopback port of ChromeDriver.
@@ -86,19 +86,19 @@ class ChromiumUi:
                 raise WebDriverException(str(problem))
 
     def tap(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
-        """Click an element once it exists and is visible."""
+        """Click an element as soon as it exists and is visible."""
         with self._step(f"tapping {selector_name(selector)}", timeout_s):
             self._find(selector, timeout_s, visible=True).click()
 
     def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0, secret: bool = False) -> None:
-        """Type text into an element; a secret is not logged."""
+        """Type text into an element; with `secret`, Appium masks the text in its log."""
         with self._step(f"typing into {selector_name(selector)}", timeout_s):
             element = self._find(selector, timeout_s, visible=False)
             with kept_out_of_logs(self._driver) if secret else contextlib.nullcontext():
                 element.send_keys(text)
 
     def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, *, duration_s: float = 0.3) -> None:
-        """Swipe between two points of the page (CSS pixels)."""
+        """Swipe from one point of the page to another (CSS pixels)."""
         with self._step(f"swiping from {x_from},{y_from} to {x_to},{y_to}", duration_s):
             self._driver.swipe(x_from, y_from, x_to, y_to, round(duration_s * 1000))
 
@@ -113,23 +113,23 @@ class ChromiumUi:
             return str(self._find(selector, timeout_s, visible=False).text)
 
     def back(self) -> None:
-        """Go back one page."""
+        """Go back one page in the browser's history."""
         with self._step("going back", _STEP_TIMEOUT_S):
             self._driver.back()
 
     def screenshot(self, path: Path) -> None:
-        """Save the visible part of the page as PNG."""
+        """Save the visible part of the page as PNG file `path`."""
         with self._step("taking a screenshot", _STEP_TIMEOUT_S):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(self._driver.get_screenshot_as_png())
 
     def hierarchy(self) -> str:
-        """Return the page source."""
+        """Return the HTML source of the page."""
         with self._step("reading the page source", _STEP_TIMEOUT_S):
             return str(self._driver.page_source)
 
     def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
-        """Run a function body in the page and return its value; a promise is awaited."""
+        """Run `script`, the body of a JavaScript function, in the page; return its value. A promise is awaited."""
         with self._step("running a script in the page", _STEP_TIMEOUT_S):
             return self._driver.execute_script(script)
 
@@ -148,7 +148,7 @@ class ChromiumUi:
             raise StepError(f"browser: reading the console: {_first_line(error)}") from error
 
     def keep_evidence(self, path: Path) -> bool:
-        """Save a screenshot of the page, and its source next to it as ``.html``; return True on success."""
+        """Save a screenshot of the page as `path`, and its HTML source next to it; return True on success."""
         if self.browser_pid is None:
             return False
         self._config.timeout = _EVIDENCE_TIMEOUT_S
@@ -211,7 +211,7 @@ class ChromiumUi:
 
 @contextlib.contextmanager
 def kept_out_of_logs(driver: Remote) -> Iterator[None]:
-    """During the context, mark requests of the client as sensitive, so that Appium does not log their values."""
+    """Mark all requests of the client during the context as sensitive, so that Appium does not log their values."""
     # Appium's client reads additional headers from the class of its connection.
     connection: Any = type(driver.command_executor)
     before = connection.extra_headers

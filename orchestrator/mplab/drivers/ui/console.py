@@ -17,17 +17,17 @@ from mplab.base.errors import StepError
 MAX_ENTRIES = 400
 """Maximum number of entries that one call of `ConsoleLog.keep` writes: half from the start, half from the end.
 
-For the others, it writes only their number.
+Entries in between are replaced by their number.
 """
 MAX_TEXT = 1000
 """Maximum length of the text of an entry, characters."""
 MAX_BYTES = 500_000
-"""Size of the file above which only the number of entries is written, bytes."""
+"""Size of the log file above which `ConsoleLog.keep` writes only the number of new entries, bytes."""
 
 
 @dataclass(frozen=True)
 class ConsoleEntry:
-    """One message.
+    """One message in a browser's console.
 
     Attributes:
         t: Unix time, s.
@@ -43,10 +43,10 @@ class ConsoleEntry:
 
 
 class ConsoleLog:
-    """Console log of all browsers of a node in one cell.
+    """Log file of one cell with the console messages of all browsers on one node.
 
     Args:
-        path: file to which entries are appended; it is made when the first browser opens.
+        path: the file to which messages are appended; it is made when the first browser opens.
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,13 +54,13 @@ class ConsoleLog:
         self._browser = 0
 
     def begin(self) -> None:
-        """Count a newly opened browser: entries kept after this call are of this browser."""
+        """Count a newly opened browser. `keep` gives its number to all entries until the next call of `begin`."""
         self._browser += 1
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.touch()
 
     def keep(self, entries: Iterable[ConsoleEntry]) -> None:
-        """Append entries of the browser that was opened last; shorten long lists and texts."""
+        """Append entries of the browser that was opened last; shorten long lists (`MAX_ENTRIES`) and texts."""
         kept_entries = list(entries)
         head, tail = kept_entries, kept_entries[:0]
         if self._path.stat().st_size > MAX_BYTES:
@@ -80,11 +80,11 @@ class ConsoleLog:
 
 @contextmanager
 def kept_console(log: ConsoleLog | None, read: Callable[[], Iterable[ConsoleEntry]]) -> Iterator[None]:
-    """At the end of the context, append the console entries of a browser to `log`.
+    """Append a browser's console entries to `log` when the context ends.
 
     Args:
         log: log of the browser's node; None: do nothing.
-        read: returns the entries. If it raises StepError, because the browser has ended, none are appended.
+        read: function that returns the entries. If it raises StepError because the browser has ended, none is appended.
     """
     if log is None:
         yield
@@ -101,7 +101,7 @@ _CHROMIUM_LEVELS = {"DEBUG": "debug", "INFO": "info", "WARNING": "warning", "SEV
 
 
 def from_chromium(entries: Iterable[Event]) -> list[ConsoleEntry]:
-    """Parse entries of ChromeDriver's log ``browser``."""
+    """Convert entries of ChromeDriver's log ``browser`` into console entries."""
     return [
         ConsoleEntry(
             t=entry["timestamp"] / 1000,
@@ -119,7 +119,7 @@ BIDI_EVENT = "log.entryAdded"
 
 
 def from_bidi(events: Iterable[Event]) -> list[ConsoleEntry]:
-    """Parse ``log.entryAdded`` events of WebDriver BiDi; other events are skipped."""
+    """Convert ``log.entryAdded`` events of WebDriver BiDi into console entries; other events are skipped."""
     return [_of_bidi(event["params"]) for event in events if event["method"] == BIDI_EVENT]
 
 

@@ -1,4 +1,7 @@
-"""Translate WebDriver BiDi events into the DevTools events of Chromium that scenarios read; convert these to HAR."""
+"""Translate WebDriver BiDi events into Chromium's DevTools events, and DevTools events into HAR (HTTP Archive).
+
+Scenarios read only DevTools events.
+"""
 
 import json
 import subprocess
@@ -15,8 +18,8 @@ def from_bidi(events: Sequence[Event], *, context: str) -> list[Event]:
     """Return DevTools events (``{"method": …, "params": …}``) of one page and its frames; times in Unix seconds.
 
     ``dataLength`` is the size of the whole body; ``encodedDataLength`` includes headers. ``connectionReused`` is false
-    for the request that opened a connection. A request that was answered from the cache is
-    left out, as in DevTools, if `events` also has a network answer for the same URL.
+    for the request that opened a connection. A request that was answered from the cache is left out, as in DevTools, if
+    `events` also has a network answer for the same URL.
 
     Args:
         events: events of WebDriver BiDi.
@@ -32,7 +35,7 @@ def from_bidi(events: Sequence[Event], *, context: str) -> list[Event]:
 
 
 def _is_of_page(params: Event, context: str) -> bool:
-    """Return True for an event of the page.
+    """Return True when an event with these parameters belongs to the page `context` or to one of its frames.
 
     Requests of frames have contexts of their own, and are accepted; the browser's own requests have no context.
     """
@@ -40,7 +43,7 @@ def _is_of_page(params: Event, context: str) -> bool:
 
 
 def _answered_again(events: Sequence[Event]) -> set[str]:
-    """Return ids of requests answered from the cache, if the same URL also came over the network in `events`."""
+    """Return ids of requests answered from the cache although `events` has a network answer for the same URL."""
     answers = [event for event in events if event["method"] == "network.responseCompleted"]
     came = {event["params"]["response"]["url"] for event in answers if not event["params"]["response"]["fromCache"]}
     cached = [event for event in answers if event["params"]["response"]["fromCache"]]
@@ -92,7 +95,7 @@ _TIMEOUT_S = 60.0
 
 
 def har_from_events(events: Sequence[Event], *, node: Path, appium_dir: Path = APPIUM_DIR) -> dict[str, Any]:
-    """Return the HAR of the pages in `events`.
+    """Convert DevTools events to HAR (HTTP Archive) and return it as JSON object.
 
     Args:
         events: DevTools events of the domains Network and Page.

@@ -40,15 +40,15 @@ class _File(BaseModel):
 
 @dataclass(frozen=True)
 class Dialog:
-    """One dialog.
+    """A dialog that can appear over an app, and how to close it.
 
     Attributes:
-        name: name in observations.
+        name: name of the dialog in a cell's observations.
         title: description for users.
-        seen: phone and date of the observation, or a note that it was not observed.
-        packages: apps that can show it; empty: any app.
-        when: the dialog is in front if all these elements exist.
-        tap: element that closes it.
+        seen: phone and date on which the dialog was seen, or a note that it was never seen.
+        packages: packages of the apps that can show the dialog; empty: any app.
+        when: elements that all exist when the dialog is in front.
+        tap: element that closes the dialog when tapped.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Dialog:
     tap: Selector
 
     def way_out(self, windows: Sequence[UiNode]) -> UiNode | None:
-        """Return the element to tap when this dialog is in front, otherwise None."""
+        """Return the element that closes this dialog if the dialog is in front; otherwise None."""
         if self.packages and package_of(windows) not in self.packages:
             return None
         if not all(find_node(windows, selector) for selector in self.when):
@@ -68,7 +68,7 @@ class Dialog:
 
 
 def load_dialogs(path: Path = DIALOGS_FILE) -> tuple[Dialog, ...]:
-    """Return the dialogs of a file, in its order.
+    """Return the dialogs that a file defines, in the order of the file.
 
     Raises:
         InputError: the file does not exist or is invalid.

@@ -9,7 +9,7 @@ from mplab.drivers.ui.protocol import Ui
 
 
 class OpenApps:
-    """Apps of a cell that are open; their screens are saved when a step of the cell fails."""
+    """Open apps of a cell. Their screens are saved when a step of the cell fails."""
 
     def __init__(self) -> None:
         self._open: list[tuple[Path, Ui]] = []
@@ -18,12 +18,11 @@ class OpenApps:
 
     @contextmanager
     def watched(self, ui: Ui, screenshots: Path) -> Iterator[None]:
-        """Add an open app for the duration of the context.
+        """Save the app's screen if a step of the cell fails during the context.
 
         Args:
-            ui: the app.
-            screenshots: folder for ``end.png`` and ``end.html`` (Android: ``end.xml``) if a step of the cell fails
-                while the app is open.
+            ui: user interface of the open app.
+            screenshots: folder for the files ``end.png`` and ``end.html`` (Android: ``end.xml``).
         """
         known = screenshots / "end.png", ui
         self._open.append(known)
@@ -47,12 +46,15 @@ class OpenApps:
 
 
 def keep_step(ui: Ui, screenshots: Path | None, number: int) -> str:
-    """Save screen and element tree after a failed step as ``step-NN.png``; return a remark for the step's message.
+    """Save the screen after a failed step as ``step-NN.png``, and the element tree next to it.
 
     Args:
-        ui: the app.
+        ui: user interface of the app.
         screenshots: folder for the files; None: save nothing.
         number: number of the step.
+
+    Returns:
+        A remark for the step's error message that names the file; "" if nothing was saved.
     """
     if screenshots is None:
         return ""
@@ -61,7 +63,7 @@ def keep_step(ui: Ui, screenshots: Path | None, number: int) -> str:
 
 
 def keep_screen(ui: Ui, path: Path) -> None:
-    """Save the screen as `path` (PNG) and its element tree next to it as ``.html``: evidence of a message in the app.
+    """Save the screen as `path` (PNG) and its element tree next to it (``.html``), as evidence of an app's message.
 
     Raises:
         StepError: the app does not answer.

@@ -35,12 +35,12 @@ class ChromiumUiFactory:
 
     Attributes:
         server_url: URL of the Appium server.
-        enter: command prefix that runs the browser in the phone.
-        home: HOME of the browser, with the certificate database.
+        enter: command prefix that runs the browser in the virtual phone's namespaces.
+        home: home folder of the browser, with the database of trusted certificates.
         directory: folder for profiles, which are removed with their sessions. The phone must see the same path.
         screenshots: folder for screenshot and page source of failed steps (the cell's ``screenshots``), or None.
         keys: file for the keys of the browsers' TLS connections (readable only by its owner), or None.
-        console: log for the messages of pages, or None.
+        console: log for the messages that pages write to the console, or None.
     """
 
     server_url: str
@@ -57,7 +57,7 @@ class ChromiumUiFactory:
 
         Args:
             switches: additional command line switches.
-            sound: address of the sound server to play to; "": muted.
+            sound: address of the sound server to which the browser plays; "": muted.
 
         Raises:
             StepError: the session did not start in two attempts.
@@ -100,10 +100,10 @@ class ChromiumUiFactory:
     def _create(
         self, folder: Path, wrapper: Wrapper, config: AppiumClientConfig, switches: Sequence[str], *, muted: bool
     ) -> tuple[Remote, Path, int]:
-        """Return a session, its profile, and the port of its ChromeDriver.
+        """Start a session; return its client, the browser's profile folder, and the port of ChromeDriver.
 
         Raises:
-            StepError: Chromium does not run, or no attempt made a session.
+            StepError: Chromium does not run, or no session started in two attempts.
         """
         if not CHROMIUM.version():  # ChromeDriver would wait long for a browser that exits at once
             raise StepError(f"browser: no session: {CHROMIUM.path()} does not run: it prints no version")
@@ -123,13 +123,13 @@ class ChromiumUiFactory:
 
 
 def capabilities(binary: Path, profile: Path, further: Sequence[str] = (), *, muted: bool = True) -> dict[str, Any]:
-    """Return the WebDriver capabilities with which a session of Appium, ChromeDriver and Chromium is requested.
+    """Return the WebDriver capabilities that request a session of Appium with ChromeDriver and Chromium.
 
     Args:
         binary: program to start as the browser.
         profile: user data directory.
         further: additional command line switches.
-        muted: play no sound.
+        muted: True: the browser plays no sound.
     """
     return {
         "platformName": "linux",
@@ -151,7 +151,7 @@ def capabilities(binary: Path, profile: Path, further: Sequence[str] = (), *, mu
 
 
 def _kill(wrapper: Wrapper) -> None:
-    """Kill the browser and its children if they still run."""
+    """Kill the browser that `wrapper` started, and its children, if they still run."""
     pid = wrapper.browser_pid()
     if pid is None:
         return
@@ -164,7 +164,7 @@ def _kill(wrapper: Wrapper) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a profile; retry, because the browser's last children may still write."""
+    """Remove the folder of a session; retry, because the browser's last children may still write."""
     for _ in range(20):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():

@@ -42,7 +42,7 @@ class FirefoxUi:
     Args:
         session: the BiDi session.
         profile: profile folder of the browser.
-        alive: returns True while the browser runs.
+        alive: function that returns True while the browser runs.
         size: width and height of the page, CSS pixels.
         screenshots: folder for ``step-NN.png`` and ``step-NN.html`` of a failed step, or None.
     """
@@ -77,7 +77,7 @@ class FirefoxUi:
             self._command("browsingContext.navigate", timeout_s=timeout_s, url=target, wait="complete")
 
     def tap(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
-        """Click an element once it exists and is visible."""
+        """Click an element as soon as it exists and is visible."""
         with self._step(f"tapping {selector_name(selector)}"):
             element = self._find(selector, timeout_s, visible=True)
             self._call("e => e.scrollIntoView({block: 'center'})", element)
@@ -93,7 +93,7 @@ class FirefoxUi:
             self._act({"type": "key", "id": "keyboard", "actions": keys})
 
     def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, *, duration_s: float = 0.3) -> None:
-        """Swipe between two points of the page (CSS pixels)."""
+        """Swipe from one point of the page to another (CSS pixels)."""
         with self._step(f"swiping from {x_from},{y_from} to {x_to},{y_to}"):
             actions = [
                 {"type": "pointerMove", "x": x_from, "y": y_from},
@@ -115,30 +115,30 @@ class FirefoxUi:
             return str(self._call("e => e.innerText", self._find(selector, timeout_s, visible=False)))
 
     def back(self) -> None:
-        """Go back one page."""
+        """Go back one page in the browser's history."""
         with self._step("going back"):
             self._command("browsingContext.traverseHistory", delta=-1)
 
     def screenshot(self, path: Path) -> None:
-        """Save the visible part of the page as PNG."""
+        """Save the visible part of the page as PNG file `path`."""
         with self._step("taking a screenshot"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(self._png(_STEP_TIMEOUT_S))
 
     def hierarchy(self) -> str:
-        """Return the page source."""
+        """Return the HTML source of the page."""
         with self._step("reading the page source"):
             return str(self._call("() => document.documentElement.outerHTML"))
 
     def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
-        """Run a function body in the page and return its value; a promise is awaited."""
+        """Run `script`, the body of a JavaScript function, in the page; return its value. A promise is awaited."""
         with self._step("running a script in the page"):
             return self._call(f"() => {{ {script} }}")
 
     def network_events(self) -> Sequence[Event]:
         """Return the DevTools events that arrived since the last call, translated from BiDi events.
 
-        Wait up to 5 s until all requests have ended.
+        Before that, wait up to 5 s until all requests have ended.
         """
         with self._step("reading the events of the network"):
             wait_until(self._settled, _SETTLE_S, interval_s=_POLL_S)
@@ -158,7 +158,7 @@ class FirefoxUi:
         return taken
 
     def keep_evidence(self, path: Path) -> bool:
-        """Save a screenshot of the page, and its source next to it as ``.html``; return True on success."""
+        """Save a screenshot of the page as `path`, and its HTML source next to it; return True on success."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(self._png(_EVIDENCE_TIMEOUT_S))
@@ -169,7 +169,7 @@ class FirefoxUi:
         return True
 
     def state(self) -> AppState:
-        """Return the browser's stored state: cookies by BiDi, the rest from the files of its profile."""
+        """Return the browser's stored state: cookies as reported by BiDi, all else from the files of the profile."""
         with self._step("reading the browser's stored state"):
             cookies = self._session.command("storage.getCookies")["cookies"]
         origins = [path for path in self._profile.glob("storage/default/*") if path.name.startswith("http")]
@@ -199,7 +199,7 @@ class FirefoxUi:
         raise StepError(f"browser: {action}: {error}{remark}") from error
 
     def _take_events(self) -> None:
-        """Receive all events that the browser has sent. Raises SessionError when it does not answer."""
+        """Receive and sort all events that the browser has sent. Raises SessionError when it does not answer."""
         self._session.command("session.status")
         self._sort_events()
 

@@ -1,4 +1,4 @@
-"""Open Firefox sessions, each with a new profile that trusts the lab's authority and stops background requests."""
+"""Open Firefox sessions, each with a new profile that trusts the lab's authority and makes no background requests."""
 
 import contextlib
 import json
@@ -84,13 +84,13 @@ class FirefoxUiFactory:
     The control connection uses the phone's loopback: it appears in captures of ``lo``, but on no radio link.
 
     Attributes:
-        enter: command prefix that runs the browser in the phone.
+        enter: command prefix that runs the browser in the virtual phone's namespaces.
         network_pid: id of a process in the phone's network namespace.
         home: home folder with an NSS database that trusts the lab's authority (`nss_database`).
         directory: folder for profiles, which are removed with their sessions. The phone must see the same path.
         screenshots: folder for screenshot and page source of failed steps, or None.
         keys: file for the keys of the browser's TLS connections (readable only by its owner), or None.
-        console: log for the messages of pages, or None.
+        console: log for the messages that pages write to the console, or None.
     """
 
     enter: Sequence[str]
@@ -107,7 +107,7 @@ class FirefoxUiFactory:
 
         Args:
             switches: additional command line arguments.
-            sound: must be "", because the sound card is not supported with Firefox.
+            sound: must be "", because sound cannot be recorded from Firefox.
 
         Raises:
             StepError: the session did not start, or `sound` is set.
@@ -173,7 +173,12 @@ class FirefoxUiFactory:
 
 
 def write_profile(profile: Path, nss: Path) -> Path:
-    """Make a Firefox profile with `PREFERENCES` and the trust of the NSS database in `nss`; return its path."""
+    """Make a Firefox profile with `PREFERENCES` that trusts the certificates of an NSS database; return its path.
+
+    Args:
+        profile: folder of the profile; it must not exist.
+        nss: folder of the NSS database.
+    """
     profile.mkdir(mode=0o700)
     for name in ("cert9.db", "key4.db", "pkcs11.txt"):
         if (nss / name).exists():

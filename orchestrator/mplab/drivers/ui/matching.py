@@ -1,4 +1,4 @@
-"""Find the elements of a `Selector`: in Android's element tree, and as WebDriver locators for browsers."""
+"""Find the elements that a `Selector` selects: in Android's element tree, or by WebDriver locators in a browser."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from mplab.format.selector import Selector
 
 
 def find_node(windows: Sequence[UiNode], selector: Selector) -> UiNode | None:
-    """Return the first element that matches, or None.
+    """Return the first element in `windows` that `selector` selects, or None.
 
     The alternatives of the selector are tried in order. An ``id`` without a package (``fab``) matches in any package.
     Elements without area are ignored.
@@ -26,7 +26,9 @@ def find_node(windows: Sequence[UiNode], selector: Selector) -> UiNode | None:
 
 
 def find_nodes(windows: Sequence[UiNode], selector: Selector) -> list[UiNode]:
-    """Return all elements that match any alternative of the selector, in document order.
+    """Return all elements in `windows` that any alternative of the selector selects, in document order.
+
+    Elements without area are ignored.
 
     Raises:
         StepError: an alternative selects by CSS or XPath, which only browsers support.
@@ -52,7 +54,7 @@ def _is(node: UiNode, way: Selector) -> bool:
 
 
 def title_of(windows: Sequence[UiNode]) -> str:
-    """Return a title of the window in front, for messages: that of a dialog or, without a dialog, the first texts."""
+    """Return a title of the window in front, for messages: the texts of its dialog or, without one, its first texts."""
     nodes = [node for window in windows for node in window.walk()]
     titles = [node.text for node in nodes if node.resource_id in {"android:id/alertTitle", "android:id/message"}]
     texts = titles or [node.label for node in nodes if node.label]
@@ -60,13 +62,13 @@ def title_of(windows: Sequence[UiNode]) -> str:
 
 
 def package_of(windows: Sequence[UiNode]) -> str:
-    """Return the package of the window in front; "" when no window is shown."""
+    """Return the package of the app in front; "" when no window is shown."""
     packages = [node.package for window in windows for node in window.walk() if node.package]
     return packages[0] if packages else ""
 
 
 def locator(selector: Selector) -> tuple[str, str]:
-    """Return strategy (``css selector`` or ``xpath``) and value of a WebDriver locator."""
+    """Return the WebDriver locator for a selector: strategy (``css selector`` or ``xpath``) and value."""
     if selector.by == "xpath":
         return "xpath", selector.value
     if selector.by == "id":

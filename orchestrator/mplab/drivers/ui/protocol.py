@@ -1,4 +1,4 @@
-"""Actions on a screen: `Ui`, and those available only in a browser (`BrowserUi`) or an Android app (`AppUi`)."""
+"""Protocols of user interfaces: `Ui` for all apps, `BrowserUi` for browsers, `AppUi` for Android apps."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -20,7 +20,7 @@ class AppState:
         cached_objects: number of objects in the HTTP cache.
         service_workers: number of service workers, registered or running.
         storage_origins: number of origins with local storage, IndexedDB, Cache Storage or files.
-        storage_bytes: size of the storage of these origins, as far as the app reports it, bytes.
+        storage_bytes: size of the storage of these origins, bytes, as far as the app reports it.
     """
 
     cookies: int
@@ -35,18 +35,21 @@ class AppState:
         return not any(asdict(self).values())
 
     def __str__(self) -> str:
-        """Return the counts that are not 0: ``2 cookies, 1 service workers``."""
+        """Return the counts that are not 0, as text: ``2 cookies, 1 service workers``."""
         return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in asdict(self).items() if count)
 
 
 class Ui(Protocol):
-    """One app on one phone's screen. Every method raises StepError when it fails, unless it says otherwise."""
+    """One app on the screen of a phone.
+
+    Every method raises StepError when it fails, unless its docstring says otherwise.
+    """
 
     def open(self, target: str, *, timeout_s: float = 60.0) -> None:
         """Open a URL (browser) or an activity (Android) and wait until it has loaded."""
 
     def tap(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
-        """Wait for an element and tap it."""
+        """Wait until an element exists, and tap it."""
 
     def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0, secret: bool = False) -> None:
         """Type text into an element.
@@ -59,7 +62,7 @@ class Ui(Protocol):
         """
 
     def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, *, duration_s: float = 0.3) -> None:
-        """Swipe between two points (pixels)."""
+        """Swipe from one point to another (pixels)."""
 
     def wait(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
         """Wait until an element exists."""
@@ -71,15 +74,15 @@ class Ui(Protocol):
         """Go back one screen."""
 
     def screenshot(self, path: Path) -> None:
-        """Save the screen as PNG."""
+        """Save the screen as PNG file `path`."""
 
     def hierarchy(self) -> str:
-        """Return the element tree: page source (browser) or XML (Android)."""
+        """Return the element tree of the screen: HTML source of the page (browser) or XML (Android)."""
 
     def keep_evidence(self, path: Path) -> bool:
-        """Save the screen as `path` (PNG) and the element tree next to it, within seconds; return True on success.
+        """Save the screen as `path` (PNG), and the element tree next to it; return True on success.
 
-        Raises nothing, because it is called after an error.
+        It ends within seconds and raises nothing, because it is called after an error.
         """
 
     def state(self) -> AppState:
@@ -93,30 +96,30 @@ class Instrumented(Protocol):
         """Open a URL and wait until it has loaded."""
 
     def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
-        """Run a script in the page and return its JSON value."""
+        """Run a script in the page and return its value, converted from JSON."""
 
     def network_events(self) -> Sequence[Event]:
         """Return the DevTools network events that arrived since the last call of this method."""
 
 
 class BrowserUi(Ui, Instrumented, Protocol):
-    """A browser."""
+    """User interface of a browser: the actions of `Ui`, and the scripts and network events of `Instrumented`."""
 
 
 class AppUi(Ui, Protocol):
-    """An app on Android."""
+    """User interface of an app on Android: the actions of `Ui`, and the closing of dialogs."""
 
     def close_dialog(self, windows: Sequence[UiNode]) -> bool:
         """Close a known dialog if `windows` shows one in front; return True if a dialog was closed."""
 
 
 class BrowserFactory(Protocol):
-    """Factory for browsers on the phone or on the desktop peer."""
+    """Opens browsers on the phone, or on the desktop computer that is the other side of a call."""
 
     def __call__(self, *, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[BrowserUi]:
-        """Return a browser with a new profile and a cold cache for the duration of a context.
+        """Return a context that yields a browser with a new profile and an empty cache.
 
         Args:
             switches: additional command line switches.
-            sound: sound server to play to, see `SoundCard.server`; "": muted.
+            sound: sound server to which the browser plays, see `SoundCard.server`; "": muted.
         """

@@ -12,17 +12,17 @@ from mplab.format.selector import Selector
 
 _OBFUSCATED = "(name removed)"
 _GENERIC = ("android:id/content", "android:id/button1", "android:id/button2")
-"""Ids that many elements of many apps share."""
+"""Element ids that apps share, so that they identify no element."""
 
 
 def candidates(windows: Sequence[UiNode]) -> list[UiNode]:
-    """Return the elements that a selector can find, from top to bottom and left to right."""
+    """Return the elements that have a selector (`ways_to`), from top to bottom and left to right."""
     nodes = [node for window in windows for node in window.walk() if node.bounds.area and ways_to(node, windows)]
     return sorted(nodes, key=lambda node: (node.bounds.top, node.bounds.left))
 
 
 def ways_to(node: UiNode, windows: Sequence[UiNode]) -> tuple[Selector, ...]:
-    """Return selectors for which `node` is the first match: by id, description and text, in this order.
+    """Return the selectors whose first match is `node`: by id, by description and by text, in this order.
 
     An id is the most durable selector; texts change with the language. Ids that many apps share, or that the app's
     build has removed, are skipped.
@@ -50,11 +50,11 @@ def described(node: UiNode) -> str:
 def section(
     app: str, windows: Sequence[UiNode], named: Mapping[str, tuple[Selector, ...]], *, version: str, seen: str
 ) -> str:
-    """Return the section of an Android app for an ``app.yaml``.
+    """Return the YAML text of an Android app's section in an ``app.yaml``.
 
     Args:
         app: name of the app in the ``app.yaml``.
-        windows: content of the screen; the package of the window in front becomes the app's.
+        windows: content of the screen; the section gets the package of the app in front.
         named: name of an element in the scenario → its selectors.
         version: version of the app.
         seen: phone and date of the recording.
@@ -75,7 +75,7 @@ def section(
 
 
 def replaced(text: str, app: str, named: Mapping[str, tuple[Selector, ...]]) -> str:
-    """Replace the selectors of some elements of an Android app in an ``app.yaml``; keep the rest with its comments.
+    """Return an ``app.yaml`` with new selectors for some elements of an Android app; the rest and comments stay.
 
     Args:
         text: content of the file, which has a section for the app.
@@ -107,5 +107,5 @@ def _dump(yaml: YAML, document: Mapping[str, Any]) -> str:
 
 
 def _first(nodes: Sequence[UiNode], attribute: str, node: UiNode) -> bool:
-    """Return True if `node` is the first of `nodes` with its value of `attribute`, so that a selector finds it."""
+    """Return True if `node` is the first node with its value of `attribute`, so that a selector for it finds `node`."""
     return next((other for other in nodes if getattr(other, attribute) == getattr(node, attribute)), None) is node

@@ -1,4 +1,4 @@
-"""Prove that an app starts without stored state, and read the stored state of Chromium."""
+"""Prove that an app starts without stored state (cookies, caches, storage); read the stored state of Chromium."""
 
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -11,17 +11,17 @@ from mplab.base.errors import StepError
 from mplab.drivers.ui.protocol import AppState, Ui
 
 DevTools = Callable[[str, Mapping[str, object]], Json]
-"""Function that runs a DevTools command: (method, parameters) → result."""
+"""Function that runs a DevTools command in a browser: (method, parameters) → result."""
 
 
 def prove_clean(ui: Ui, *, device: str, observe: Callable[..., object], kept: bool = False) -> None:
     """Check that a newly opened app has no stored state; record the result as observation ``app_state``.
 
     Args:
-        ui: the app.
+        ui: user interface of the app.
         device: name of the device that runs the app, for the message.
-        observe: records an observation: ``observe("app_state", …)``.
-        kept: a user has signed in to the app, so its state is not checked; the observation has ``kept=True``.
+        observe: function that records an observation: ``observe("app_state", …)``.
+        kept: True: a user has signed in to the app, so its state is not checked; the observation has ``kept=True``.
 
     Raises:
         StepError: the app has stored state.
@@ -43,7 +43,7 @@ def chromium_state(profile: Path, devtools: DevTools) -> AppState:
 
     Args:
         profile: user data directory of the browser.
-        devtools: runs a DevTools command.
+        devtools: function that runs a DevTools command in the browser.
     """
     default = profile / "Default"
     targets = devtools("Target.getTargets", {})["targetInfos"]
@@ -61,7 +61,7 @@ def chromium_state(profile: Path, devtools: DevTools) -> AppState:
 
 
 def _quota_origins(database: Path) -> list[str]:
-    """Return the origins that have storage with a quota, without data that the browser has not yet written to disk.
+    """Return the origins with storage in Chromium's quota database; origins not yet written to disk are missing.
 
     Raises:
         StepError: the database cannot be read.
@@ -78,6 +78,6 @@ def _quota_origins(database: Path) -> list[str]:
 
 
 def _local_storage_logs(folder: Path) -> int:
-    """Return the number of files of the local storage's database that contain data of a web origin."""
+    """Return the number of files in the local storage's database folder that contain data of a web origin."""
     logs = [*folder.glob("*.log"), *folder.glob("*.ldb")]
     return sum(b"META:http" in log.read_bytes() for log in logs)

@@ -25,7 +25,7 @@ class UiAutomator2:
     """`Automation` by the phone's uiautomator2 server, which the constructor starts.
 
     Args:
-        phone: the phone at its adb server.
+        phone: the phone, as a device of `adbutils`.
         name: name of the phone in messages; "": its serial.
 
     Raises:
@@ -39,12 +39,12 @@ class UiAutomator2:
             self._client = uiautomator2.Device(phone)
 
     def close(self) -> None:
-        """Stop the server on the phone."""
+        """Stop uiautomator2's server on the phone."""
         with contextlib.suppress(*FAILURES):
             self._client.stop_uiautomator()
 
     def hierarchy(self) -> str:
-        """Return the element tree."""
+        """Return the element tree of the screen as XML."""
         with _explained("reading the element tree"):
             return str(self._client.dump_hierarchy())
 
@@ -56,17 +56,17 @@ class UiAutomator2:
             return target.getvalue()
 
     def tap(self, x: int, y: int) -> None:
-        """Tap a point."""
+        """Tap a point of the screen; `x` and `y` are pixels."""
         with _explained("tapping"):
             self._client.click(x, y)
 
     def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, duration_s: float) -> None:
-        """Swipe from one point to another."""
+        """Swipe from one point of the screen to another; coordinates are pixels."""
         with _explained("swiping"):
             self._client.swipe(x_from, y_from, x_to, y_to, duration=duration_s)
 
     def type_focused(self, text: str, *, secret: bool) -> None:
-        """Set the text of the focused field, without a keyboard, so all characters are possible.
+        """Replace the text of the field that has the focus. No keyboard is used, so all characters are possible.
 
         The client logs no text, so `secret` has no effect.
         """
@@ -75,12 +75,12 @@ class UiAutomator2:
             self._client(focused=True).set_text(text)
 
     def press(self, key: str) -> None:
-        """Press a key."""
+        """Press a key: ``back``, ``home`` or ``enter``."""
         with _explained(f"pressing {key}"):
             self._client.press(key)
 
     def start(self, package: str, activity: str) -> None:
-        """Start an app."""
+        """Start an app; `activity` "": the activity that a launcher starts."""
         target = ["-n", f"{package}/{activity}"] if activity else []
         main = ["-a", "android.intent.action.MAIN", "-c", "android.intent.category.LAUNCHER"]
         if not activity:
@@ -88,26 +88,26 @@ class UiAutomator2:
         self._am(["start", "-W", *main, *target], f"starting {package}")
 
     def open_link(self, url: str, package: str) -> None:
-        """Open a link."""
+        """Open a link in an app; `package` "": the phone chooses the app."""
         to = ["-p", package] if package else []
         self._am(["start", "-W", "-a", "android.intent.action.VIEW", "-d", url, *to], f"opening {url}")
 
     def stop(self, package: str) -> None:
-        """Stop an app."""
+        """Stop the app `package`."""
         self._am(["force-stop", package], f"ending {package}")
 
     def clear(self, package: str) -> None:
-        """Delete the stored data of an app."""
+        """Delete the stored data of the app `package`."""
         self._shell(["pm", "clear", package], f"clearing {package}", good="Success")
 
     def version_of(self, package: str) -> str:
-        """Return the version of an app; ``?`` when unknown."""
+        """Return the version of the installed app `package`; ``?`` if it is unknown."""
         with _explained(f"reading the version of {package}"):
             info = self._phone.app_info(package)
         return str(info.version_name) if info else "?"
 
     def describe(self) -> str:
-        """Return model and system: ``Pixel 7, Android 13``."""
+        """Return model and Android version of the phone: ``Pixel 7, Android 13``."""
         with _explained("reading the phone's model"):
             return f"{self._phone.prop.model}, Android {self._phone.getprop('ro.build.version.release')}"
 
@@ -123,7 +123,7 @@ class UiAutomator2:
 
 
 def phone_at(adb_port: int, serial: str = "") -> adbutils.AdbDevice:
-    """Return a phone at an adb server.
+    """Return a phone that is connected to an adb server on this host.
 
     Args:
         adb_port: port of the adb server on this host.
@@ -156,10 +156,10 @@ def _explained(action: str) -> Iterator[None]:
 def uiautomator2_session(
     phone: adbutils.AdbDevice, settings: AndroidSettings, name: str = ""
 ) -> contextlib.AbstractContextManager[AndroidUi]:
-    """Return the screen of a phone for the duration of a context; then the apps that were opened are stopped.
+    """Return a context that yields the user interface of a phone, by uiautomator2; at its end, opened apps are stopped.
 
     Args:
-        phone: the phone at its adb server.
+        phone: the phone, as a device of `adbutils`.
         settings: settings of the session.
         name: name of the phone in messages; "": its serial.
 

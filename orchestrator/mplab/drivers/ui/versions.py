@@ -1,4 +1,4 @@
-"""Compare the version of an app with the versions for which its selectors were made."""
+"""Compare the version of an installed app with the versions for which a scenario's selectors were made."""
 
 import re
 

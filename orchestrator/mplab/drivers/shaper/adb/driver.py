@@ -26,23 +26,23 @@ class AdbLink(Protocol):
         """Return the connection state; ``device`` means connected."""
 
     def connect(self) -> None:
-        """Connect the phone. Raises LabNotReadyError or DeviceError when the connection fails."""
+        """Connect adb to the phone. Raises LabNotReadyError or DeviceError when the connection fails."""
 
 
 class PhoneOnAdb(Protocol):
-    """Phone on adb, as far as shaping uses it."""
+    """Phone controlled by adb: the attributes and methods that the shaper uses."""
 
     @property
     def name(self) -> str:
-        """Name in the lab file."""
+        """Name of the phone in the lab file."""
 
     @property
     def serial(self) -> str:
-        """Serial as adb prints it."""
+        """Serial of the phone as adb prints it."""
 
     @property
     def rooted(self) -> bool:
-        """True when commands run as root."""
+        """True when `shell` runs commands as root."""
 
     @property
     def link(self) -> AdbLink:
@@ -51,14 +51,14 @@ class PhoneOnAdb(Protocol):
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = ..., check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Run a command as root. Raises DeviceError when it fails."""
+        """Run a command on the phone as root; return its result. Raises DeviceError when, with `check`, it fails."""
 
     def later(self, *scripts: str) -> Sequence[Command]:
-        """Return command lines for this host with which another process runs `scripts` on the phone."""
+        """Return command lines with which another process on this host runs `scripts` on the phone."""
 
 
 def adb_where(serial: str) -> str:
-    """Return the address of a phone's root shell over adb, which names its lock."""
+    """Return the address of a phone's root shell over adb. The name of the phone's lock is made from it."""
     return f"adb {serial}"
 
 
@@ -75,16 +75,16 @@ class AdbShell:
 
     @property
     def where(self) -> str:
-        """See `Shell`."""
+        """Address of the phone: ``adb SERIAL``."""
         return adb_where(self._phone.serial)
 
     @property
     def alive(self) -> bool:
-        """See `Shell`."""
+        """True while adb is connected to the phone."""
         return self._phone.link.state() == "device"
 
     def connect(self) -> None:
-        """See `Shell`."""
+        """Connect adb to the phone, and check that it is rooted; see `Shell`."""
         self._phone.link.connect()
         if not self._phone.rooted:
             raise LabNotReadyError(f"{self.name} ({self.where}): not rooted, and only root can shape")
@@ -92,7 +92,7 @@ class AdbShell:
     def script(
         self, text: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
     ) -> CommandResult:
-        """See `Shell`."""
+        """Run a script as root on the phone and wait for it; see `Shell`."""
         try:
             result = self._phone.shell(["sh"], stdin=whole_script(text, arguments), timeout_s=timeout_s, check=False)
         except DeviceError as error:
@@ -104,12 +104,12 @@ class AdbShell:
 
 
 class AdbShapingPhone(RootedPhone):
-    """`RootedPhone` that a run controls by adb. The phone is held while the context is entered.
+    """`RootedPhone` that a run controls by adb. During the context, no other process can shape the phone.
 
     Args:
         phone: a connected phone.
         interfaces: interfaces of the phone to shape.
-        owner: owner of the hold.
+        owner: run or user that holds the phone.
     """
 
     def __init__(self, phone: PhoneOnAdb, *, owner: Owner, interfaces: Sequence[str]) -> None:
@@ -126,7 +126,7 @@ class AdbShapingPhone(RootedPhone):
 
 
 def restore_later(phone: PhoneOnAdb, owner: str) -> Command:
-    """Return the command line with which another process releases a phone held by `owner`."""
+    """Return a command line with which another process releases a phone; `owner` is the name of the hold."""
     text = f"MPLAB_DIR={RootedPhone.state_directory}\n{guard.SCRIPT.read_text(encoding='utf-8')}"
     script = f"{whole_script(text, ('restore', owner))}code=$?\n[ $code = {guard.NOT_OURS} ] || exit $code\n"
     (command,) = phone.later(script)
@@ -144,11 +144,11 @@ class Adb(PhoneShaperDriver[BaseModel, PhoneOnAdb]):
     abilities = TC
 
     def hold(self, phone: PhoneOnAdb, machine: ShapingMachine[BaseModel], owner: Owner) -> AdbShapingPhone:
-        """See `PhoneShaperDriver`."""
+        """Return a context that holds the phone: no other process can shape it; see `PhoneShaperDriver`."""
         return AdbShapingPhone(phone, owner=owner, interfaces=machine.interfaces)
 
     def check(self, phone: PhoneOnAdb, machine: ShapingMachine[BaseModel]) -> Iterator[Finding]:
-        """See `PhoneShaperDriver`."""
+        """Yield findings about the phone's shaping abilities for `mplab doctor`; see `PhoneShaperDriver`."""
         return check_shaping(find_capabilities(AdbShell(phone), machine.interfaces), machine.label)
 
 

@@ -21,16 +21,16 @@ from mplab.format.path import PathCondition
 
 _CONTROL_TIMEOUT_S = 5.0
 _COUNTERS = TypeAdapter(dict[str, dict[str, dict[str, JsonValue]]])
-"""Link → direction → name → value. Some values are ratios, not counters."""
+"""Type of the counters in `linkem`'s answer: link → direction → name → value. Some values are ratios, not counters."""
 _WAN = "wan"
 _LINKS = {WLAN: ("wlan-phone", "wlan-router"), RMNET: ("rmnet-phone", "rmnet-router")}
 
 
 class LinkemShaper:
-    """`Shaper` for a running `linkem` in the node `air`.
+    """`Emulator` that runs `linkem` in the lab's node `air`.
 
     Args:
-        network: links and nodes.
+        network: nodes and phone of the virtual lab, and settings of its links.
     """
 
     kind = "linkem"
@@ -42,7 +42,7 @@ class LinkemShaper:
         self._processes: list[tuple[NodeProcess, Path]] = []
 
     def start(self, *, seed: int) -> None:
-        """Start the emulator with all links unlimited, and the probe server.
+        """Start the emulator with all links open, and the probe server.
 
         Raises:
             DeviceError: emulator or probe server is not ready in time.
@@ -110,7 +110,7 @@ class LinkemShaper:
         return answer
 
     def apply(self, conditions: Mapping[str, PathCondition], *, seed: int, core_rtt_ms: float = 0.0) -> None:
-        """Apply the conditions to the paths, and half of `core_rtt_ms` to each direction behind the proxy.
+        """Apply the conditions to the paths, and a delay of half of `core_rtt_ms` in each direction behind the proxy.
 
         Raises:
             DeviceError: `linkem` refused or does not answer.
@@ -125,24 +125,24 @@ class LinkemShaper:
         self._ask({"op": "apply", "link": interface, **_directions(condition), "continue": True})
 
     def clear(self) -> None:
-        """Remove the conditions of all paths and the requested delay behind the proxy."""
+        """Remove the conditions of all paths, and the delay that `apply` added between proxy and servers."""
         for link in (*_LINKS, _WAN):
             self._ask({"op": "apply", "link": link, "up": {}, "down": {}, "seed": 0})
 
     def state(self) -> Mapping[str, object]:
-        """Return the state that `linkem` reports."""
+        """Return `linkem`'s report on the applied conditions of all links."""
         return self._ask({"op": "state"})
 
     def where(self, interface: str) -> str:
-        """Return ``linkem``."""
+        """Return ``linkem``, the name of the emulator that shapes every path."""
         return self.kind
 
     def warnings(self) -> list[str]:
-        """Return no warnings."""
+        """Return an empty list: the emulator applies conditions as requested."""
         return []
 
     def counters(self) -> Mapping[str, int]:
-        """Return the integer counters of `linkem`."""
+        """Return the counters of `linkem` with integer values: ``{"wlan0.up.packets_in": 12, …}``."""
         return {
             f"{link}.{direction}.{name}": value
             for link, directions in _COUNTERS.validate_python(self._ask({"op": "counters"})["links"]).items()
@@ -152,11 +152,11 @@ class LinkemShaper:
         }
 
     def check_alive(self) -> None:
-        """Raise DeviceError when emulator or probe server has ended."""
+        """Raise DeviceError when the emulator or the probe server has ended."""
         check_each(partial(_check_running, process, log) for process, log in self._processes)
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
-        """Measure every path over UDP, from the phone's interface to the proxy, all paths at once."""
+        """Measure all paths at once over UDP, from the phone's interfaces to the proxy; return results by interface."""
         return LinkProbe(self._network.phone, self._network.probe_server)(conditions)
 
 
@@ -179,7 +179,7 @@ class Linkem(EmulatorDriver):
     programs = (LINKEM,)
 
     def open(self, network: EmulatedNetwork) -> LinkemShaper:
-        """See `EmulatorDriver`."""
+        """Return a `LinkemShaper` for `network` that the caller must start."""
         return LinkemShaper(network)
 
 

@@ -1,4 +1,4 @@
-"""Driver ``linux``: a server with Linux and iproute2, over SSH, or this machine."""
+"""Driver ``linux``: a server with Linux and iproute2, reached over SSH, or this host itself."""
 
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
@@ -19,7 +19,7 @@ _OF_SSH = ("port", "user", "key", "host_key", "known_hosts")
 
 
 class ServerFile(SshFile):
-    """One Linux server: the proxy's host, or any other that forwards the phones' packets."""
+    """Entry of a Linux server in a lab file: the proxy's host, or any other that forwards the phones' packets."""
 
     driver: Annotated[Literal["linux"], known_driver("servers")] = Field("linux", description="Linux with iproute2.")
     host: Host = Field("", description="Name or address; default: this machine.")
@@ -29,7 +29,7 @@ class ServerFile(SshFile):
 
     @property
     def shaped_interface(self) -> str:
-        """See `MachineFile`."""
+        """Interface of the server that is shaped when a phone's path names none; see `MachineFile`."""
         return self.interface
 
     @model_validator(mode="after")
@@ -49,7 +49,7 @@ class Linux(TcDriver[ServerFile, Shell]):
     state_directory = LinuxHost.state_directory
 
     def shell(self, label: str, settings: ServerFile) -> Shell:
-        """See `TcDriver`."""
+        """Return an unconnected root shell: over SSH or, without ``host``, on this host."""
         if not settings.host:
             return CommandShell(label, ["sudo", "-n"] if settings.sudo else [], where="this machine")
         with deferred("SSH is slow to import"):
@@ -57,7 +57,7 @@ class Linux(TcDriver[ServerFile, Shell]):
         return SshConnection(label, settings, sudo=settings.sudo)
 
     def hold(self, machine: ShapingMachine[ServerFile], owner: "Owner") -> LinuxHost:
-        """See `MachineDriver`."""
+        """Return a context that holds the server: no other process can shape it; see `MachineDriver`."""
         return LinuxHost(
             machine.label,
             self.shell(machine.label, machine.settings),
@@ -69,13 +69,13 @@ class Linux(TcDriver[ServerFile, Shell]):
         )
 
     def uses(self, machine: ShapingMachine[ServerFile]) -> str:
-        """See `MachineDriver`."""
+        """Return the SSH login or, without ``host``, the shaped interface of this host, as one phrase."""
         if machine.settings.host:
             return machine.settings.login_text()
         return f"servers.{machine.name} shapes {machine.settings.interface} of this host"
 
     def key_problem(self, settings: ServerFile) -> str:
-        """See `TcDriver`."""
+        """Return why the login key cannot be used; "" if it is usable or none is named."""
         return settings.key_problem()
 
 

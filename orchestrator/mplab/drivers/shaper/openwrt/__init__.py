@@ -1,1 +1,1 @@
-"""Real routers with OpenWrt over SSH, shaping with the kernel's traffic control."""
+"""Real routers with OpenWrt, reached over SSH, that shape by the kernel's traffic control."""

@@ -28,7 +28,7 @@ UciSection = Annotated[str, named(_UCI_SECTION, "section", "radio0"), pattern_sc
 
 
 class RadioFile(BaseModel):
-    """WiFi settings of a router while mplab holds it; keys that are not set change nothing."""
+    """WiFi settings that a router has while mplab holds it; keys that are not set change nothing."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,7 +41,7 @@ class RadioFile(BaseModel):
 
 
 class RouterFile(SshFile):
-    """One router."""
+    """Entry of a router with OpenWrt in a lab file."""
 
     driver: Annotated[Literal["openwrt"], known_driver("routers")] = Field("openwrt", description="OpenWrt over SSH.")
     host: Host = Field(description="Name or address.")
@@ -54,7 +54,7 @@ class RouterFile(SshFile):
 
     @property
     def shaped_interface(self) -> str:
-        """See `MachineFile`."""
+        """Interface of the router that is shaped when a phone's path names none; see `MachineFile`."""
         return self.interface
 
 
@@ -68,50 +68,50 @@ class OpenWrt(TcDriver[RouterFile, "SshConnection"]):
     state_directory = guard.STATE
 
     def shell(self, label: str, settings: RouterFile) -> "SshConnection":
-        """See `TcDriver`."""
+        """Return an unconnected root shell on the router, over SSH; see `TcDriver`."""
         with deferred("SSH is slow to import"):
             from mplab.drivers.shaper.tc.ssh import SshConnection
         return SshConnection(label, settings)
 
     def hold(self, machine: ShapingMachine[RouterFile], owner: "Owner") -> "Router":
-        """See `MachineDriver`."""
+        """Return a context that holds the router: no other process can shape it; see `MachineDriver`."""
         with deferred("SSH is slow to import"):
             from mplab.drivers.shaper.openwrt.router import Router
         return Router(machine.name, machine.settings, owner=owner, interfaces=machine.interfaces)
 
     def uses(self, machine: ShapingMachine[RouterFile]) -> str:
-        """See `MachineDriver`."""
+        """Return the SSH login as a phrase; see `MachineDriver`."""
         return machine.settings.login_text()
 
     def install(self, machine: ShapingMachine[RouterFile]) -> str:
-        """Install the dead-man's switch; return a sentence about it."""
+        """Install the dead-man's switch on the router; return a sentence with the result."""
         sentence = "the dead-man's switch is installed and runs"
         with connected(self.shell(machine.label, machine.settings)) as ssh:
             return sentence if guard.install(ssh) else f"{sentence} already"
 
     def remove(self, machine: ShapingMachine[RouterFile]) -> str:
-        """Remove the dead-man's switch; return a sentence about it."""
+        """Remove the dead-man's switch from the router; return a sentence with the result."""
         with connected(self.shell(machine.label, machine.settings)) as ssh:
             return "the dead-man's switch is removed" if guard.remove(ssh) else "nothing of mplab is installed"
 
     def show(self, machine: ShapingMachine[RouterFile]) -> MachineState:
-        """See `MachineDriver`."""
+        """Return the state of the dead-man's switch on the router, and the router's holder."""
         with connected(self.shell(machine.label, machine.settings)) as ssh:
             return guard.show(ssh)
 
     def key_problem(self, settings: RouterFile) -> str:
-        """See `TcDriver`."""
+        """Return why the login key cannot be used; "" if it is usable or none is named."""
         return settings.key_problem()
 
     def check_connected(
         self, shell: "SshConnection", machine: ShapingMachine[RouterFile], lab_file: str
     ) -> Iterator[Finding]:
-        """See `TcDriver`."""
+        """Yield findings about the router over its connected root shell; see `TcDriver`."""
         return check_router(shell, machine, lab_file)
 
 
 def check_router(ssh: "SshConnection", machine: ShapingMachine[RouterFile], lab_file: str) -> Iterator[Finding]:
-    """Yield findings about a router over a connected `ssh`. Raises MplabError when the router no longer answers."""
+    """Yield findings about a router over the connected `ssh`. Raises MplabError when the router no longer answers."""
     label, settings, interfaces = machine.label, machine.settings, machine.interfaces
     yield Finding(label, "ok", f"{ssh.where} answers, its host key is the known one")
     yield from _guard(ssh, machine, lab_file)
@@ -162,7 +162,10 @@ def _radio(ssh: "SshConnection", label: str, radio: RadioFile) -> Iterator[Findi
 
 
 def _phones(ssh: "SshConnection", machine: ShapingMachine[RouterFile]) -> Iterator[Finding]:
-    """Check whether the router knows the addresses of the phones; a phone that is asleep may be unknown."""
+    """Yield a finding for each phone: whether its address is among the router's neighbours.
+
+    A phone that is asleep may be missing there.
+    """
     neighbours = ssh.script("ip neigh", check=False).stdout.lower().split()
     for path in machine.paths:
         if path.address:

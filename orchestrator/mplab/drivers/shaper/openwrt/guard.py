@@ -25,14 +25,14 @@ STATE = "/tmp/mplab"  # noqa: S108 - on the router, where it is memory
 
 @dataclass(frozen=True)
 class GuardState:
-    """State of the dead-man's switch.
+    """State of the dead-man's switch on a router, and the router's holder.
 
     Attributes:
-        installed: all files exist and match this version.
-        files: files that exist on the router.
+        installed: all files of the switch exist on the router and match this version.
+        files: files of the switch that exist on the router.
         running: the switch runs.
         enabled: the switch starts at boot.
-        owner: owner of the hold on the router, or "".
+        owner: name of the hold on the router (`Owner.token`); "": no one holds the router.
         silent_s: time since the owner's last heartbeat, s; 0 without owner.
     """
 
@@ -44,11 +44,11 @@ class GuardState:
     silent_s: int = 0
 
     def to_json(self) -> dict[str, object]:
-        """Return the fields for ``--json``."""
+        """Return the fields as a dictionary for the option ``--json``."""
         return asdict(self)
 
     def __str__(self) -> str:
-        """Return ``dead-man's switch installed, runs, started at boot; held by nobody``."""
+        """Return the state as text: ``dead-man's switch installed, runs, started at boot; held by nobody``."""
         if not self.files:
             return "nothing of mplab is installed"
         version = "installed" if self.installed else "another version is installed"
@@ -67,7 +67,11 @@ true
 
 
 def show(ssh: "SshConnection") -> GuardState:
-    """Read the installed files and the router's holder. Raises LabNotReadyError when the files cannot be compared."""
+    """Return the state of the dead-man's switch on the router, and the router's holder.
+
+    Raises:
+        LabNotReadyError: the router has no ``md5sum``, with which the installed files are compared.
+    """
     output = ssh.script(_SHOW, *INSTALLED).stdout
     if "lacks=md5sum" in output:
         raise LabNotReadyError(
@@ -90,7 +94,7 @@ def _md5(data: bytes) -> str:
 
 
 def install(ssh: "SshConnection") -> bool:
-    """Install the switch, start it, and enable it at boot; return False when all this was already done.
+    """Install and start the router's dead-man's switch, and enable it at boot; return False if all was done before.
 
     Raises:
         LabNotReadyError: a file cannot be written, or the switch does not run afterwards.
@@ -110,7 +114,7 @@ def install(ssh: "SshConnection") -> bool:
 
 
 def _write(ssh: "SshConnection", path: str, text: str) -> None:
-    """Write a program on the router, completely or not at all. Raises LabNotReadyError on failure."""
+    """Write `text` as a program on the router, completely or not at all. Raises LabNotReadyError on failure."""
     new = quote(f"{path}.new")
     script = f"mkdir -p {quote(path.rpartition('/')[0])} && cat >{new} && chmod 755 {new} && mv {new} {quote(path)}"
     result = ssh.run(f"{script} || {{ rm -f {new}; false; }}", stdin=text, check=False)
@@ -139,7 +143,12 @@ rm -f "$@"
 
 
 def require(ssh: "SshConnection", lab_word: str = "LAB") -> None:
-    """Raise LabNotReadyError unless the switch is installed and runs."""
+    """Raise LabNotReadyError unless this version's dead-man's switch is installed on the router and runs.
+
+    Args:
+        ssh: connection to the router.
+        lab_word: name of the lab file in the remedy.
+    """
     state = show(ssh)
     if not state.installed:
         problem = "another version of the dead-man's switch is" if state.files else "no dead-man's switch is"

@@ -1,4 +1,4 @@
-"""Hold an OpenWrt router during a run: shaping, flow offload, WiFi and reboot."""
+"""Hold an OpenWrt router during a run: shape paths, disable flow offload, set its WiFi, reboot it."""
 
 import contextlib
 import time
@@ -19,17 +19,17 @@ _REBOOT_TIMEOUT_S = 180.0
 _REBOOT_POLL_S = 0.5
 _OFFLOAD = "firewall.@defaults[0]."
 _UNDO_OFFLOAD, _UNDO_RADIO = "40-offload", "30-radio"
-"""Names of undo scripts. Undo scripts run in descending order of names, so these run after the shaping's."""
+"""Names of undo scripts. They run in descending order of names, so these run after the one that removes all shaping."""
 
 
 class Router(TcMachine):
-    """Router that this process holds while the context is entered: no other process can shape it.
+    """OpenWrt router that this process holds during the context: no other process can shape it.
 
     Args:
         name: name in the lab file.
         settings: entry in the lab file.
         interfaces: interfaces of the router to shape; default: the one in `settings`.
-        owner: owner of the hold.
+        owner: run or user that holds the router.
     """
 
     openwrt: ClassVar[bool] = True
@@ -88,7 +88,7 @@ class Router(TcMachine):
             )
 
     def set_radio(self, radio: RadioFile) -> None:
-        """Change the router's WiFi until release: on, off, channel, transmit power, SSID.
+        """Set the router's WiFi (on or off, channel, transmit power, SSID) until the router is released.
 
         The changes are not committed in uci: a reboot discards them.
 
@@ -103,7 +103,7 @@ class Router(TcMachine):
         self.hold.change(f"{self.hold.note_undo(file, note)}\n{script}", f"WiFi {radio.device}")
 
     def reboot(self, timeout_s: float = _REBOOT_TIMEOUT_S) -> None:
-        """Reboot the router, wait until it answers again, and hold it again; then no path is shaped.
+        """Reboot the router, wait until it answers, and hold it again; afterwards, no path is shaped.
 
         Raises:
             LabNotReadyError: another owner has taken the router during the reboot, or its dead-man's switch is missing.
@@ -129,7 +129,7 @@ class Router(TcMachine):
 
 
 def switch_radio(radio: RadioFile) -> tuple[str, str]:
-    """Return two shell scripts: one that undoes the change, and one that makes it.
+    """Return two shell scripts: the first restores the router's WiFi settings, the second applies those in `radio`.
 
     uci options are set but not committed. The network daemon (netifd) reads uncommitted options, too; a reboot
     discards them, and ``uci revert`` undoes them.

@@ -1,1 +1,1 @@
-"""Phones that shape their own paths; a command line in the lab file opens the root shell."""
+"""Phones that shape their own paths. The lab file has a command line that opens a phone's root shell."""

@@ -1,4 +1,4 @@
-"""Driver ``root-shell``: a phone that shapes its own paths; a command line opens the root shell."""
+"""Driver ``root-shell``: a phone that shapes its own paths; a command line of the lab file opens its root shell."""
 
 import shlex
 from typing import TYPE_CHECKING, ClassVar
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PhoneShellFile(BaseModel):
-    """A phone that shapes its own paths by a root shell."""
+    """Value of a phone's key ``root_shell`` in a lab file: the phone shapes its own paths by this root shell."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -30,7 +30,7 @@ class PhoneShellFile(BaseModel):
 
 
 class RootShell(TcDriver[PhoneShellFile, CommandShell]):
-    """`MachineDriver` for phones with a root shell in the lab file; nothing is installed on the phone."""
+    """`MachineDriver` for phones whose root shell the lab file defines; nothing is installed on the phone."""
 
     name = "root-shell"
     title = "a phone, by a command line that opens a root shell on it"
@@ -41,11 +41,11 @@ class RootShell(TcDriver[PhoneShellFile, CommandShell]):
     without_ethtool: ClassVar[Level] = "warning"
 
     def shell(self, label: str, settings: PhoneShellFile) -> CommandShell:
-        """See `TcDriver`."""
+        """Return an unconnected root shell on the phone; see `TcDriver`."""
         return CommandShell(label, settings.command)
 
     def hold(self, machine: ShapingMachine[PhoneShellFile], owner: "Owner") -> RootedPhone:
-        """See `MachineDriver`."""
+        """Return a context that holds the phone: no other process can shape it; see `MachineDriver`."""
         return RootedPhone(
             machine.label,
             self.shell(machine.label, machine.settings),
@@ -56,7 +56,7 @@ class RootShell(TcDriver[PhoneShellFile, CommandShell]):
         )
 
     def uses(self, machine: ShapingMachine[PhoneShellFile]) -> str:
-        """See `MachineDriver`."""
+        """Return the command line that runs on this host, as a phrase; see `MachineDriver`."""
         return f"phones.{machine.name}.root_shell runs on this host: {shlex.join(machine.settings.command)}"
 
 

@@ -1,1 +1,1 @@
-"""Shape with the kernel's traffic control on any machine with a root shell: a router, a server, a phone."""
+"""Shape paths by the kernel's traffic control on any machine with a root shell: a router, a server, a phone."""

@@ -1,4 +1,4 @@
-"""Base class for machines that shape by traffic control and are reached by a root shell."""
+"""Base class of the drivers for machines that shape by traffic control and are reached by a root shell."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -18,15 +18,15 @@ TC = Abilities(
     disciplines=("drop-tail", "codel", "fq_codel", "cake"),
     traces=False,
 )
-"""Abilities of every such machine, as in docs/routers.md; `mplab doctor` reports the ones that a machine lacks."""
+"""Abilities of machines that shape by traffic control (docs/routers.md); `mplab doctor` reports missing ones."""
 
 
 class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
-    """A kind of machine with a root shell, Linux and iproute2.
+    """Base class for kinds of machines with Linux, iproute2 and a root shell.
 
     Attributes:
         state_directory: folder on the machine in which mplab stores owner, heartbeat and undo scripts.
-        without_ethtool: level of the finding when ``ethtool`` is missing.
+        without_ethtool: level of the finding when the machine has no ``ethtool``.
     """
 
     method = "tc"
@@ -36,37 +36,37 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
 
     @abstractmethod
     def shell(self, label: str, settings: Settings) -> ShellT:
-        """Return a root shell on the machine, not yet connected; `label` is for messages."""
+        """Return an unconnected root shell on the machine; `label` is the machine's name in messages."""
 
     def key_problem(self, _settings: Settings) -> str:
         """Return why the login key cannot be used; "" if it is usable or the settings have no key."""
         return ""
 
     def where(self, machine: ShapingMachine[Settings]) -> str:
-        """See `MachineDriver`."""
+        """Return the address of the machine's root shell; see `MachineDriver`."""
         return self.shell(machine.label, machine.settings).where
 
     def restore(self, label: str, settings: Settings, token: str) -> None:
-        """See `MachineDriver`."""
+        """Release the machine for a dead process if the hold named `token` still exists; see `MachineDriver`."""
         with connected(self.shell(label, settings)) as shell:
             result = guard.call(shell, self.state_directory, "restore", token, check=False)
         if result.exit_code not in {0, guard.NOT_OURS}:
             raise LabNotReadyError(result.stderr.strip() or f"{label}: not released: exit code {result.exit_code}")
 
     def give_back(self, machine: ShapingMachine[Settings]) -> None:
-        """See `MachineDriver`."""
+        """Undo all changes on the machine and release it, whoever holds it; see `MachineDriver`."""
         with connected(self.shell(machine.label, machine.settings)) as shell:
             result = guard.call(shell, self.state_directory, "restore", check=False)
         if result.exit_code != 0:
             raise LabNotReadyError(f"{machine.label}: a change could not be undone: {result.stderr.strip()}")
 
     def show(self, machine: ShapingMachine[Settings]) -> MachineState:
-        """See `MachineDriver`."""
+        """Return the process that holds the machine, as the machine reports it; see `MachineDriver`."""
         with connected(self.shell(machine.label, machine.settings)) as shell:
             return guard.holder(shell, self.state_directory)
 
     def check(self, machine: ShapingMachine[Settings], lab_file: str) -> Iterator[Finding]:
-        """See `EntryDriver`."""
+        """Yield findings about the login key, the connection and the abilities of one machine; see `EntryDriver`."""
         if problem := self.key_problem(machine.settings):
             yield Finding(f"{machine.label}: key", "missing", problem, "see 'key' in the lab file")
             return
@@ -77,7 +77,11 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
             yield Finding(machine.label, "missing", str(error), "see the message")
 
     def check_connected(self, shell: ShellT, machine: ShapingMachine[Settings], lab_file: str) -> Iterator[Finding]:
-        """Yield findings from a connected root shell. Raises MplabError when the machine no longer answers."""
+        """Yield findings about a machine over its connected root shell.
+
+        Raises:
+            MplabError: the machine no longer answers.
+        """
         label = machine.label
         yield Finding(label, "ok", f"{shell.where} answers")
         user = shell.script("id -u").stdout.strip()

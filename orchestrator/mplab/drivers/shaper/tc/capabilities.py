@@ -52,12 +52,12 @@ return 0
 
 @dataclass(frozen=True)
 class _Attempt:
-    """A trial: one tc command on the test interface.
+    """A trial of one tc command on the test interface.
 
     Attributes:
         line: arguments of tc.
-        what: ability that exists if the command succeeds; "": the command only prepares or cleans up.
-        needs: ability that the trial requires; without this ability, the result is ignored.
+        what: name of the ability that exists if the command succeeds; "": the command only prepares or cleans up.
+        needs: ability without which the result of this trial is ignored; "": none.
     """
 
     line: str
@@ -98,7 +98,7 @@ _ATTEMPTS = (
     _Attempt(f"{_FILTER.format(2)} action mirred egress redirect dev mplabtest0", "mirred", "clsact"),
     _Attempt("qdisc del dev mplabtest0 root"),  # nothing to delete: this error shows that tc reached the end
 )
-"""Lines of one batch, because tc starts slowly on a small router. If tc aborts in it, each line is run separately."""
+"""Trials of one tc batch, because tc starts slowly on a small router. If tc aborts the batch, each trial runs alone."""
 
 _PACKAGES = {
     "ifb": "kmod-ifb",
@@ -135,17 +135,17 @@ _ETHERNET = "1"
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Abilities of a router, server or phone.
+    """Abilities of a router, server or phone to shape, and obstacles to shaping on it.
 
     Attributes:
-        openwrt: remedies name OpenWrt's packages, and a `clsact` of another program is refused.
-        tc: path of iproute2's tc, or "".
+        openwrt: the machine runs OpenWrt: remedies name its packages, and a `clsact` of another program is refused.
+        tc: path of iproute2's tc on the machine; "": it has none.
         tc_version: output of ``tc -V``.
         tiny: tc is OpenWrt's tc-tiny.
         boot: the kernel's boot id, which changes with a reboot.
         can: working abilities: ``netem``, ``codel``, ``normal`` (a distribution) …
         cannot: missing ability → output of the failed command.
-        offloads: options of the firewall that let packets bypass the queues.
+        offloads: enabled options of OpenWrt's firewall that let packets bypass the queues.
         missing_interfaces: requested interfaces that do not exist.
         foreign: interface → `clsact` or `ingress` qdisc of another program; mplab needs this hook for its filters.
         limiting: interface → root qdisc of another program that limits, delays or drops packets.
@@ -185,7 +185,7 @@ class Capabilities:
             )
 
     def warnings(self) -> list[str]:
-        """Return reasons why the machine may not apply conditions exactly: root qdiscs of other programs.
+        """Return one warning for each root qdisc of another program, because it may change the requested conditions.
 
         On a server or phone, such a qdisc stays; on OpenWrt it is one of the `problems`.
         """
@@ -201,7 +201,7 @@ class Capabilities:
         return frozenset(interface for interface, qdisc in self.foreign.items() if qdisc.startswith("clsact"))
 
     def remedy(self, ability: str) -> str:
-        """Return why the machine lacks the ability `ability`, and how to install it."""
+        """Return a sentence that says why the machine lacks `ability` and how to install it."""
         output = self.cannot.get(ability, "")
         if not self.openwrt:
             lacking = _ANY_LINUX.get(ability, f"the module sch_{ability}")
@@ -221,14 +221,20 @@ class Capabilities:
         return f"no {ability}: install {package}: opkg install {package} (or: apk add {package}); it said: {output}"
 
     def require(self, name: str, *wanted: str) -> None:
-        """Raise LabNotReadyError with the machine's `name` unless all abilities in `wanted` work."""
+        """Raise LabNotReadyError unless all abilities in `wanted` work; `name` is the machine's name in the message."""
         lacking = [self.remedy(ability) for ability in wanted if ability not in self.can]
         if lacking:
             raise LabNotReadyError(f"{name}: {'; '.join(lacking)}")
 
 
 def find_capabilities(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = False) -> Capabilities:
-    """Find the abilities of a machine; no change remains on it."""
+    """Find the shaping abilities of a machine by trials, which leave no change on it.
+
+    Args:
+        shell: root shell on the machine.
+        interfaces: interfaces of the machine that will be shaped.
+        openwrt: the machine runs OpenWrt.
+    """
     attempts = quote("\n".join(attempt.line for attempt in _ATTEMPTS))
     return parse_capabilities(
         shell.script(f"attempts={attempts} last={len(_ATTEMPTS)}\n{_SCRIPT}", *interfaces).stdout, openwrt=openwrt
@@ -262,7 +268,7 @@ def parse_capabilities(text: str, *, openwrt: bool = False) -> Capabilities:
 
 
 def _attempted(lines: Sequence[str]) -> tuple[frozenset[str], dict[str, str]]:
-    """Return the abilities that the trials in `_ATTEMPTS` found, and missing ability → error of tc."""
+    """Parse the output of the trials in `_ATTEMPTS`; return the abilities found, and missing ability → error of tc."""
     if not lines:
         return frozenset(), {}
     failed: dict[int, str] = {}
@@ -301,7 +307,7 @@ _SHAPES = re.compile(
 
 
 def _limiting(lines: Sequence[str]) -> dict[str, str]:
-    """Return root qdiscs that limit, delay or drop; cake counts only with a bandwidth."""
+    """Map each interface to its root qdisc that limits, delays or drops packets; cake counts only with a bandwidth."""
     qdiscs = {}
     for match in filter(None, map(_SHAPES.match, lines)):
         rate = re.search(r"\b(?:bandwidth|rate) (\d\S*)", match["options"])
@@ -311,7 +317,7 @@ def _limiting(lines: Sequence[str]) -> dict[str, str]:
 
 
 def wanted_for(directions: Sequence[Direction]) -> list[str]:
-    """Return the abilities (see `Capabilities.can`) that these directions need in addition to the basic ones."""
+    """Return the abilities (see `Capabilities.can`) that these conditions need in addition to the basic ones."""
     disciplines = {direction.queue.discipline for direction in directions} - {"drop-tail"}
     tables = {direction.distribution for direction in directions if direction.jitter_ms} - {"uniform"}
     return sorted({*disciplines, *tables})

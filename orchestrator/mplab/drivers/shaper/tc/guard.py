@@ -1,13 +1,13 @@
 """Read who holds a router, server or phone, and run the script of its dead-man's switch.
 
 The shell script `router-configs/openwrt/mplab-guard` has two uses. Running on the machine, it is the dead-man's switch:
-it undoes all changes when the heartbeat of this host stops. Sent through a shell, it takes and releases the hold. Both
-uses share the same files on the machine.
+it undoes all changes when the heartbeat of this host stops. Sent through a shell, it takes and releases the hold, that
+is, the right to shape the machine. Both uses share the same files on the machine.
 
 Lab files may have several names for one machine, with different folders for the files of a hold, but ifb devices and
 filter priorities belong to the kernel: two holders of one kernel would remove each other's devices and filters.
-Therefore each hold also owns a token: an ifb device without traffic. The kernel allows the device's name only once per
-network namespace. The hardware address of the device, set when it is made, identifies the owner.
+Therefore each hold also owns a marker device: an ifb device without traffic. The kernel allows the device's name only
+once per network namespace. The hardware address of the device, set when it is made, identifies the owner.
 """
 
 import hashlib
@@ -20,21 +20,21 @@ from mplab.drivers.shaper.tc.shell import Shell, quote
 
 SCRIPT = CHECKOUT / "router-configs" / "openwrt" / "mplab-guard"
 NOT_OURS = 3
-"""Exit code: the given owner does not hold the machine (any more)."""
+"""Exit code of the guard script: the given owner does not hold the machine (any more)."""
 NOT_WRITABLE = 4
-"""Exit code: the script cannot write its files on the machine."""
+"""Exit code of the guard script: it cannot write its files on the machine."""
 STARTED_AGAIN = "started again"
-"""Output of the action ``beat`` when the dead-man's switch had died and was started again."""
+"""Output of the guard script's action ``beat`` when the dead-man's switch had died and was started again."""
 WAIT = "wait for it, or run 'mplab router restore'"
-"""Remedy when another owner holds a machine."""
+"""Remedy in messages when another owner holds a machine."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Holder of a machine.
+    """Process that holds a machine, as the machine reports it.
 
     Attributes:
-        owner: name of the hold (`Owner.token`); "": no one holds the machine.
+        owner: name of the hold (`Owner.token`): ``run@host:pid:time``; "": no one holds the machine.
         silent_s: time since the owner's last heartbeat, s; 0 without owner.
     """
 
@@ -42,16 +42,16 @@ class Holder:
     silent_s: int = 0
 
     def to_json(self) -> dict[str, object]:
-        """Return the fields for ``--json``."""
+        """Return the fields as a dictionary for the option ``--json``."""
         return asdict(self)
 
     def __str__(self) -> str:
-        """Return ``held by …, last heard 3 s ago``."""
+        """Return the holder as text: ``held by …, last heard 3 s ago``, or ``held by nobody``."""
         return f"held by {self.owner}, last heard {self.silent_s} s ago" if self.owner else "held by nobody"
 
 
 def call(shell: Shell, state: str, action: str, *arguments: str, check: bool = True) -> CommandResult:
-    """Run one action of the guard's script: ``take``, ``beat``, ``restore`` or ``status``.
+    """Run one action of the guard script: ``take``, ``beat``, ``restore`` or ``status``; return its result.
 
     Args:
         shell: root shell on the machine.
@@ -68,16 +68,16 @@ def call(shell: Shell, state: str, action: str, *arguments: str, check: bool = T
 
 
 def holder(shell: Shell, state: str) -> Holder:
-    """Return the current holder. Raises MachineError when the script fails."""
+    """Return the process that holds a machine now. Raises MachineError when the guard script fails."""
     status = dict(re.findall(r"^(\w+)=(.*)$", call(shell, state, "status").stdout, re.MULTILINE))
     return Holder(status.get("owner", ""), int(status.get("silent_s", 0)))
 
 
 KERNEL_DEVICE = "mplab-held"
 KERNEL_UNDO_NAME = "00-kernel"
-"""Name of the undo script that releases the token; it runs last."""
+"""Name of the undo script that deletes the marker device; it runs last."""
 KERNEL_HELD = 78
-"""Exit code of `claim_script`: another owner has the token; the output names it."""
+"""Exit code of `claim_script`: another owner has the marker device; the output names that owner."""
 
 _LONGEST_ALIAS = 255
 _FOLDER = f"/sys/class/net/{KERNEL_DEVICE}"
@@ -85,9 +85,9 @@ _READ_ADDRESS = f"address=; [ ! -e {_FOLDER} ] || read -r address <{_FOLDER}/add
 
 
 def claim_script(owner: str, name: str) -> str:
-    """Return a script that takes the token, or keeps it if `owner` already has it.
+    """Return a shell script that makes the marker device for `owner`, or keeps the one that `owner` already has.
 
-    The script succeeds without a token on a kernel without ifb; such a machine cannot shape either.
+    The script also succeeds, without a device, on a kernel without ifb; such a machine cannot shape either.
 
     Args:
         owner: name of the hold; see `Owner.token`.
@@ -104,12 +104,17 @@ def claim_script(owner: str, name: str) -> str:
 
 
 def release_script(owner: str) -> str:
-    """Return a script that deletes the token if it belongs to `owner`."""
+    """Return a shell script that deletes the marker device if it belongs to `owner`."""
     return f"{_READ_ADDRESS}; ! {_is_of(owner)} || ip link del {KERNEL_DEVICE}\n"
 
 
 def kernel_refusal(alias: str, owner: str) -> str:
-    """Return why `owner` does not get the token, and the remedy; `alias` is the output of `claim_script`."""
+    """Return the message for `owner` when another hold has the kernel's marker device: its holder, and the remedy.
+
+    Args:
+        alias: output of `claim_script`: name of the other hold, and its name for the machine.
+        owner: name of the hold that was refused.
+    """
     other, _, name = alias.strip().partition(" ")
     if _process(other) == _process(owner):
         return f"held by this run already, as {name}: one machine needs one entry in the lab file"
@@ -117,7 +122,7 @@ def kernel_refusal(alias: str, owner: str) -> str:
 
 
 def _address(owner: str) -> str:
-    """Return a locally administered hardware address derived from the owner."""
+    """Return a locally administered hardware address derived from the owner's name, for its marker device."""
     digits = hashlib.sha256(owner.encode()).hexdigest()
     return ":".join(["02", *(digits[at : at + 2] for at in range(0, 10, 2))])
 
@@ -127,5 +132,5 @@ def _is_of(owner: str) -> str:
 
 
 def _process(owner: str) -> str:
-    """Return ``run@host:pid`` of ``run@host:pid:time``."""
+    """Return the part ``run@host:pid`` of the name of a hold, ``run@host:pid:time``."""
     return owner.rpartition(":")[0]

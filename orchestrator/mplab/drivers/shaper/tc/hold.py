@@ -1,4 +1,4 @@
-"""Hold a machine by a heartbeat, restore its original state on release, and explain the loss of a hold."""
+"""Hold a machine by a heartbeat, undo all changes on release, and explain why a hold was lost."""
 
 import re
 import threading
@@ -19,9 +19,9 @@ _REBOOTED = "was rebooted while it shaped: nothing is shaped any more"
 
 
 class Hold:
-    """Hold of this run on a router, server or phone.
+    """Exclusive right of this run to shape a router, server or phone.
 
-    If the heartbeat of this object stops, the dead-man's switch on the machine ends the hold.
+    If the heartbeat of this object stops, the dead-man's switch on the machine undoes all changes and ends the hold.
 
     Args:
         name: name of the machine in messages: ``router wifi``.
@@ -63,7 +63,7 @@ class Hold:
         If the previous owner is silent for too long, its changes are undone first.
 
         Raises:
-            LabNotReadyError: another owner holds the machine, or its files cannot be written; nothing was changed.
+            LabNotReadyError: another owner holds the machine, or no file can be written there; nothing was changed.
             MachineError: earlier changes cannot be undone.
         """
         self._given_back = False
@@ -123,7 +123,7 @@ class Hold:
         self._heart.start()
 
     def stop_beating(self) -> None:
-        """Stop the heartbeat."""
+        """Stop the heartbeat, but do not release the machine."""
         self._stop.set()
         if self._heart is not None:
             self._heart.join()
@@ -157,9 +157,9 @@ class Hold:
         return bool(self._lost or self._dropped) or self._given_back or not self.shell.alive
 
     def check_alive(self) -> None:
-        """Raise MachineError when the hold was lost since `take`; the message has the cause.
+        """Raise MachineError when this run has lost its hold on the machine since `take`; the message has the cause.
 
-        The machine has rebooted, is unreachable, or was released by its dead-man's switch.
+        The machine has then rebooted, is unreachable, or was released by its dead-man's switch.
         """
         if self._lost:
             raise MachineError(self.name, self._lost.removeprefix(f"{self.name}: "))
@@ -181,7 +181,7 @@ class Hold:
         return f"has removed all shaping itself: no heartbeat for {limit} (dead-man's switch)"
 
     def _explain_loss(self) -> None:
-        """Reconnect to find out whether the machine was rebooted, is lost, or only lost its connection.
+        """Reconnect to find out whether the machine was rebooted, is unreachable, or lost only its connection.
 
         Raises:
             MachineError: always; the message has the result.
@@ -203,7 +203,7 @@ class Hold:
     # --- Changes while it is held ---------------------------------------------------------------------------------
 
     def note_undo(self, name: str, script: str) -> str:
-        """Return a shell line that stores `script` on the machine as the undo of the next change.
+        """Return a shell line that stores `script` on the machine, as undo of a change that the caller makes next.
 
         Undo scripts run in descending order of `name`.
         """
@@ -211,7 +211,7 @@ class Hold:
         return f"printf '%s' {quote(script)} >{file}.new && mv {file}.new {file} || return 1"
 
     def change(self, script: str, change_name: str, lines: Sequence[str] = ()) -> str:
-        """Run a script that changes the machine, but only if this run still holds it; return the output.
+        """Run a script that changes the machine, but only if this run still holds the machine; return its output.
 
         Args:
             script: script that first stores its undo (`note_undo`).

@@ -18,7 +18,7 @@ from mplab.drivers.shaper.tc.shell import MachineError, Shell
 
 _UNDO_OFFLOADS = "38-offloads"
 _BACK_TIMEOUT_S, _BACK_POLL_S = 180.0, 1.0
-"""Maximum time to wait for a machine that reboots, s."""
+"""Maximum time to wait for a machine that reboots, and time between attempts to reconnect, s."""
 _log = structlog.get_logger(__name__)
 
 
@@ -33,8 +33,8 @@ class TcMachine:
         interface: interface to shape if `interfaces` is empty; "": `interfaces` is never empty.
         interfaces: interfaces to shape; default: `interface`.
         dead_man_s: time without heartbeat after which the machine undoes all changes itself, s.
-        restore_command: command line by which another process releases the machine; the hold's name is appended.
-        owner: owner of the hold.
+        restore_command: command line that releases the machine from another process; the hold's name is appended to it.
+        owner: run or user that holds the machine.
     """
 
     method: ClassVar[str] = "tc"
@@ -80,7 +80,7 @@ class TcMachine:
         """Check the machine before it is held. Raises LabNotReadyError when it is not ready."""
 
     def _prepare_held(self) -> None:
-        """Make the changes that this kind of machine needs while it is held; store their undo first."""
+        """Make the changes that this kind of machine needs while it is held; store the undo of each change first."""
 
     def _switch_offloads_off(self, interfaces: Sequence[str] = ()) -> None:
         """Disable offloads that join packets at `interfaces` (default: all) until the machine is released."""
@@ -138,7 +138,7 @@ class TcMachine:
             _log.error("not released", machine=self.name, error=str(error))
 
     def restore(self) -> None:
-        """Undo all changes; reconnect when the connection is lost.
+        """Undo all changes and release the machine; reconnect when the connection is lost.
 
         Raises:
             MachineError: a change could not be undone.
@@ -149,9 +149,9 @@ class TcMachine:
         self.hold.give_back()
 
     def renew(self) -> None:
-        """Hold the machine again after a loss (SSH dropped, reboot, dead-man's switch). Wait while the machine boots.
+        """Hold the machine again if its hold was lost (SSH dropped, reboot, dead-man's switch). Wait while it boots.
 
-        Does nothing when the hold was not lost. Afterwards, no path is shaped.
+        Afterwards, no path is shaped. If the hold was not lost, nothing happens.
 
         Raises:
             LabNotReadyError: the machine cannot be reached for 180 s, or another owner holds it now.
@@ -179,14 +179,14 @@ class TcMachine:
 
     @property
     def shaping(self) -> Shaping:
-        """Shaping of paths on the machine. Raises MachineError when the machine was never held."""
+        """Object that shapes paths on the machine. Raises MachineError when the machine was never held."""
         if self._shaping is None:
             raise MachineError(self.name, "not connected")
         return self._shaping
 
     @property
     def found(self) -> Capabilities:
-        """Abilities of the machine, found when it was last taken. Raises MachineError when it was never held."""
+        """Abilities of the machine, found when it was last held. Raises MachineError when it was never held."""
         return self.shaping.found
 
 
@@ -195,14 +195,14 @@ PHONE_STATE = "/data/local/tmp/mplab"
 
 
 class LinuxMachine(TcMachine):
-    """Machine whose kernel joins no packets while it is held."""
+    """Machine on which offloads that join packets are disabled at the shaped interfaces while it is held."""
 
     def _prepare_held(self) -> None:
         self._switch_offloads_off(self._interfaces)
 
 
 class LinuxHost(LinuxMachine):
-    """A computer; it must have `ethtool`."""
+    """Computer with Linux: a server, or this host. It must have `ethtool`."""
 
     state_directory: ClassVar[str] = "/run/mplab"
 
@@ -216,7 +216,7 @@ class LinuxHost(LinuxMachine):
 
 
 class RootedPhone(LinuxMachine):
-    """A rooted phone that shapes its own paths, with any kind of root shell.
+    """Rooted phone that shapes its own paths, with any kind of root shell.
 
     Offloads are disabled only if it has `ethtool`.
     """

@@ -27,7 +27,7 @@ done
 
 @dataclass(frozen=True)
 class Offloads:
-    """Enabled offloads that join packets.
+    """Offloads of a machine that join packets and are enabled.
 
     Attributes:
         known: the machine has `ethtool`; False: the other fields are empty and mean nothing.
@@ -40,7 +40,7 @@ class Offloads:
     fixed: Mapping[str, Sequence[str]]
 
     def warnings(self, *, openwrt: bool) -> list[str]:
-        """Return warnings about offloads that stay enabled."""
+        """Return warnings about offloads that cannot be disabled, or one warning that `ethtool` is missing."""
         if not self.known:
             remedy = ". Install it: opkg install ethtool (or: apk add ethtool)" if openwrt else ""
             return [f"no ethtool: packets that the kernel joins (GRO) are delayed and lost as one{remedy}"]
@@ -61,11 +61,11 @@ class Offloads:
 
 
 def parse_offloads(shown: str, shaped: Collection[str]) -> Offloads:
-    """Parse the output of `SHOW`: lines ``eth0 generic-receive-offload``.
+    """Parse the output of the script `SHOW`: lines ``eth0 generic-receive-offload``.
 
     Args:
-        shown: the output.
-        shaped: shaped interfaces. For other interfaces, only offloads on receiving count.
+        shown: output of the script.
+        shaped: shaped interfaces. For other interfaces, only receive offloads (GRO, LRO) count.
     """
     on: dict[str, list[str]] = {}
     fixed: dict[str, list[str]] = {}

@@ -23,8 +23,8 @@ class Qdisc:
     """One qdisc in the output of `tc -s qdisc show`.
 
     Attributes:
-        kind: ``netem``, ``bfifo``.
-        settings: parameters; times in µs, rates in bit/s, shares in percent.
+        kind: kind of qdisc: ``netem``, ``bfifo``.
+        settings: name of the parameter → value; times in µs, rates in bit/s, shares in percent.
         sent_bytes: bytes sent since the qdisc was made.
         sent_packets: packets sent since the qdisc was made.
         dropped: packets dropped by this qdisc or by a qdisc below it.
@@ -41,12 +41,12 @@ class Qdisc:
 
 @dataclass
 class Shaped:
-    """Qdiscs and rate applied at one device."""
+    """Qdiscs and rate that tc reports for one ifb device."""
 
     qdiscs: dict[str, Qdisc] = field(default_factory=dict)
     """Handle (``1:``, ``10:``, ``20:``) → qdisc."""
     rate_bps: float | None = None
-    """Rate of the class 1:1, bit/s."""
+    """Rate of the htb class 1:1, bit/s; None: tc reports no such class."""
 
 
 def parse_options(text: str) -> Settings:
@@ -110,7 +110,7 @@ def parse_shaped(text: str) -> Shaped:
 
 
 def differences(requested: Mapping[str, str], rate_bps: float, shown: Shaped) -> list[str]:
-    """Return the differences between the requested settings and the settings read back; [] when they agree.
+    """Return a text for each setting that was read back with another value than requested; [] if there is none.
 
     Args:
         requested: handle → kind and parameters in tc's form: ``{"10:": "netem limit 1000 delay 25ms"}``.
@@ -135,7 +135,10 @@ def differences(requested: Mapping[str, str], rate_bps: float, shown: Shaped) ->
 
 
 def _differ(requested: Settings, shown: Settings) -> list[str]:
-    """Compare with tolerances: the kernel rounds times to 64 ns and shares to 2⁻³², and tc prints few digits."""
+    """Return a text for each parameter whose value differs from the requested one by more than its tolerance.
+
+    The kernel rounds times to 64 ns and shares to 2⁻³², and tc prints few digits.
+    """
     return [
         f"{name} {shown.get(name, 0.0):g}, {requested.get(name, 0.0):g} requested"
         for name in sorted({*requested, *shown})

@@ -58,7 +58,7 @@ def check_possible(direction: Direction, path: str) -> None:
 
 
 def netem_options(direction: Direction, seed: int | None = None) -> str:
-    """Return netem's parameters in tc's form; pass `seed` only where kernel and tc support it (Linux 6.7)."""
+    """Return netem's parameters in tc's form. Pass `seed` only where kernel and tc support it (Linux 6.7)."""
     parts = [f"limit {in_flight_packets(direction)}"]
     if direction.delay_ms or direction.jitter_ms:
         parts.append(f"delay {_ms(direction.delay_ms)}")
@@ -84,7 +84,7 @@ def _loss_options(direction: Direction) -> list[str]:
 
 
 def in_flight_packets(direction: Direction) -> int:
-    """Return netem's `limit`, the maximum packets in flight, from the bandwidth-delay product in full packets."""
+    """Return netem's `limit`, the maximum packets in flight: 4 times the bandwidth-delay product, at least 1000."""
     rate_kbps = direction.rate_kbps or _IN_FLIGHT_KBPS
     time_ms = direction.delay_ms + 3 * direction.jitter_ms
     product = rate_kbps * time_ms / 8 / FULL_PACKET_BYTES
@@ -92,7 +92,7 @@ def in_flight_packets(direction: Direction) -> int:
 
 
 def queue_options(queue: Queue) -> str:
-    """Return kind and parameters, in tc's form, of the qdisc below netem: the queue in front of the rate limit."""
+    """Return kind and parameters, in tc's form, of the qdisc below netem, in which packets wait for the rate limit."""
     if queue.unit == "bytes" and queue.discipline == "drop-tail":
         return f"bfifo limit {queue.length}"
     packets = queue.length if queue.unit == "packets" else max(1, math.ceil(queue.length / FULL_PACKET_BYTES))
@@ -110,7 +110,7 @@ def rate_kbps(direction: Direction) -> float:
 
 
 def class_options(direction: Direction) -> str:
-    """Return the parameters of the htb class."""
+    """Return the parameters of the htb class in tc's form: rate, ceiling, bursts and quantum."""
     rate = rate_kbps(direction)
     least, most = (rate * time_ms / 8 for time_ms in (_LEAST_BURST_MS, _MOST_BURST_MS))
     burst = max(round(least), min(2 * _FRAME_BYTES, round(most)))
@@ -192,7 +192,12 @@ def filter_lines(selector: PacketSelector, number: int, up: str, down: str, *, f
 
 
 def priorities(number: int, first: int = 1) -> tuple[int, int]:
-    """Return two priorities for one path's filters: filters of different protocols cannot share a priority."""
+    """Return two filter priorities for one path: filters of different protocols cannot share a priority.
+
+    Args:
+        number: number of the path on the machine, from 0.
+        first: lowest priority number used by mplab.
+    """
     return first + 2 * number, first + 2 * number + 1
 
 

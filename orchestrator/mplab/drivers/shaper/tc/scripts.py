@@ -21,7 +21,7 @@ _ROOT = re.compile(r"qdisc \S+ \S+ (dev \S+ )?root\b")
 
 @dataclass(frozen=True)
 class Target:
-    """One path of a phone, as a machine must shape it.
+    """Requested shaping of one path of a phone on a machine.
 
     Attributes:
         number: number of the path on the machine, from 0; part of the names of its ifb devices.
@@ -39,16 +39,19 @@ class Target:
 
     @property
     def devices(self) -> dict[str, Direction]:
-        """Name of ifb device → condition: first up, then down."""
+        """Name of the path's ifb device → condition of its packets: first uplink, then downlink."""
         return {f"mplab{self.number}u": self.up, f"mplab{self.number}d": self.down}
 
     def seed_of(self, device: str) -> int | None:
-        """Return the seed of one direction. The seeds differ, so that the two directions lose different packets."""
+        """Return the seed for the direction of one ifb device.
+
+        The seeds of the two directions differ, so that they lose different packets.
+        """
         return None if self.seed is None else zlib.crc32(f"{self.seed} {device[-1]}".encode())
 
 
 class Scripts:
-    """Scripts for one machine.
+    """Builds the shell scripts that shape paths on one machine.
 
     Args:
         found: abilities of the machine.
@@ -64,7 +67,12 @@ class Scripts:
     # --- Lines of tc -batch ---------------------------------------------------------------------------------------
 
     def new_lines(self, target: Target, others: Iterable[Target]) -> list[str]:
-        """Return lines that shape a new path; its ifb devices already exist, and `others` are the shaped paths."""
+        """Return lines of `tc -batch` that shape a new path, whose ifb devices already exist.
+
+        Args:
+            target: the new path.
+            others: paths that are already shaped on the machine.
+        """
         lines = [line for device in target.devices for line in self._build_lines(target, device)]
         interface = target.selector.interface
         if interface not in {other.selector.interface for other in others} | self._shared:
@@ -73,7 +81,7 @@ class Scripts:
         return lines + rules.filter_lines(target.selector, target.number, *target.devices, first=first)
 
     def change_lines(self, before: Target, after: Target) -> list[str]:
-        """Return lines that change a shaped path from `before` to `after`."""
+        """Return lines of `tc -batch` that change a shaped path from `before` to `after`."""
         return [
             line
             for device, direction in after.devices.items()
@@ -88,9 +96,10 @@ class Scripts:
         return _PRIO_BESIDE_OTHERS if interface in self._shared else _PRIO
 
     def show_lines(self, devices: Iterable[str], interfaces: Iterable[str]) -> list[str]:
-        """Return lines that show qdiscs and classes of ifb devices, and the filters of `interfaces` that lead to them.
+        """Return lines of `tc -batch` that show ifb devices and the filters that lead to them.
 
-        All of them are one batch, because starting tc several times is slow on a small router.
+        Qdiscs and classes of all `devices` are shown first, then the filters of all `interfaces`. They are one batch,
+        because starting tc several times is slow on a small router.
         """
         return [
             *(f"{kind} show dev {device}" for device in devices for kind in ("qdisc", "class")),
@@ -104,13 +113,13 @@ class Scripts:
     # --- Scripts --------------------------------------------------------------------------------------------------
 
     def shape(self, lines: Sequence[str], new_devices: Iterable[str], *, note: str, put_back: str) -> str:
-        """Return a script that applies all lines or, if one fails, restores the previous state.
+        """Return a script that runs all lines of tc or, if one fails, restores the previous state.
 
-        The script does so even if the connection is lost meanwhile; see `Shell.script`.
+        It runs to its end even if the connection is lost meanwhile; see `Shell.script`.
 
         Args:
             lines: lines of `tc -batch`.
-            new_devices: ifb devices to make first.
+            new_devices: ifb devices that the script makes first.
             note: shell line that stores the undo script; see `Hold.note_undo`.
             put_back: script that restores the previous state.
         """
@@ -127,12 +136,12 @@ class Scripts:
         )
 
     def batch(self, lines: Sequence[str], flags: str = "") -> str:
-        """Return the shell command that runs `lines` as one batch of tc; its output includes counters (``-s``)."""
+        """Return the shell command that runs `lines` as one tc batch with `flags`; its output has counters (``-s``)."""
         file = f"{self._directory}/batch"
         return f"printf '%s' {quote(chr(10).join(lines) + chr(10))} >{file} && {self._tc} -s {flags}-batch {file}"
 
     def unshape(self, targets: Sequence[Target]) -> str:
-        """Return a script that removes all `targets`. It fails if a device or `clsact` remains.
+        """Return a script that removes the shaping of all `targets`. It fails if a device or `clsact` remains.
 
         Filters are removed first, so that they never lead to a missing device.
         """
@@ -160,7 +169,7 @@ class Scripts:
         ]
 
     def rebuild(self, target: Target) -> str:
-        """Return a script that builds the qdiscs of a path again, after a change that was applied only in part."""
+        """Return a script that makes all qdiscs of a path again after only some of them were changed."""
         lines = [
             line
             for device in target.devices
@@ -169,7 +178,7 @@ class Scripts:
         return f"{self.batch(lines, '-force ')} >/dev/null 2>&1\ntrue"
 
     def take_away(self, target: Target, others: Iterable[Target]) -> str:
-        """Return a script that removes one path and leaves `others` unchanged."""
+        """Return a script that removes the shaping of one path and leaves that of `others` unchanged."""
         interface = target.selector.interface
         if interface not in {other.selector.interface for other in others} | self._shared:
             return self.unshape([target])
@@ -183,7 +192,10 @@ class Scripts:
 
 
 def parse_shown(text: str, devices: Sequence[str]) -> dict[str, readback.Shaped]:
-    """Split the output of `Scripts.show_lines` by ifb device: each part begins with the device's root qdisc."""
+    """Parse the output of `Scripts.show_lines`; return the qdiscs and rate of each ifb device.
+
+    The part of each device begins with its root qdisc. If the number of parts is wrong, every result is empty.
+    """
     parts: list[list[str]] = []
     for line in text.splitlines():
         if _ROOT.match(line):

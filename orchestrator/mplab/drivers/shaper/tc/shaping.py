@@ -17,7 +17,7 @@ _UNDO_SHAPING = "50-shaping"
 
 
 class Shaping:
-    """`PathShaping` by traffic control. A new object has no shaped paths.
+    """`PathShaping` by the kernel's traffic control. A new object knows no shaped paths.
 
     Args:
         hold: hold on the machine.
@@ -31,13 +31,13 @@ class Shaping:
         self._targets: dict[str, Target] = {}
 
     def forget(self) -> None:
-        """Forget all paths. Call it when their shaping was undone on the machine."""
+        """Forget all shaped paths, after their shaping was undone on the machine in another way."""
         self._targets.clear()
 
     def shape(
         self, key: str, selector: PacketSelector, *, up: Direction, down: Direction, seed: int | None = None
     ) -> None:
-        """See `PathShaping`."""
+        """Apply a condition to one phone's path and verify it; see `PathShaping`."""
         name = self._hold.name
         for direction, label in ((up, "up"), (down, "down")):
             rules.check_possible(direction, f"{name}, {key} {label}")
@@ -78,7 +78,7 @@ class Shaping:
         return next(number for number in range(len(taken) + 1) if number not in taken)
 
     def unshape(self, key: str) -> None:
-        """See `PathShaping`; also does nothing when this owner no longer holds the machine."""
+        """Remove one path's condition; do nothing if it has none, or if this owner no longer holds the machine."""
         target = self._targets.pop(key, None)
         if target is not None:
             script = self._scripts.take_away(target, self._targets.values())
@@ -86,7 +86,7 @@ class Shaping:
                 self._hold.change(script, f"opening {target.selector}")
 
     def _compare(self, target: Target, shown: str, put_back: str) -> None:
-        """Compare the output of the show lines with the requested condition.
+        """Compare the condition that tc shows (output of `Scripts.show_lines`) with the requested one.
 
         Raises:
             MachineError: they differ; the script `put_back` has restored the previous state.
@@ -117,7 +117,10 @@ class Shaping:
         return parse_shown(shown, _devices(targets))
 
     def state(self) -> dict[str, PathState]:
-        """See `PathShaping`. Each direction has ``rate_bps`` and, by kind of qdisc, `readback.Qdisc.settings`."""
+        """Return the applied conditions of all paths, by key of the path, as the machine reports them.
+
+        Each direction has ``rate_bps`` and, by kind of qdisc, `readback.Qdisc.settings`.
+        """
         read = self._read()
         states = {}
         for key, target in self._targets.items():
@@ -126,7 +129,7 @@ class Shaping:
         return states
 
     def counters(self) -> dict[str, dict[str, int]]:
-        """See `PathShaping`."""
+        """Return the packet and byte counters of all paths, by key of the path."""
         read = self._read()
         return {
             key: {
@@ -148,7 +151,7 @@ def _way_state(shaped: readback.Shaped) -> dict[str, object]:
 
 
 def _counters(shaped: readback.Shaped) -> Mapping[str, int]:
-    """Return the counters of one direction.
+    """Return the counters of one direction of a path from the qdiscs of its ifb device.
 
     netem's `dropped` includes the packets that the queue below dropped, so they are subtracted.
     """

@@ -1,4 +1,4 @@
-"""``Shell`` protocol for a root shell on a machine, and shells opened by a command line (``sudo``, ``adb … su``)."""
+"""`Shell`, the protocol of a root shell on a machine, and shells opened by a command line (``sudo``, ``adb … su``)."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ class MachineError(DeviceError):
 
 
 class NotHeldError(MachineError):
-    """This run no longer holds the machine (dead-man's switch or reboot), so none of its conditions is applied."""
+    """This run no longer holds the machine (dead-man's switch or reboot), so the run's conditions are not applied."""
 
 
 class ConnectionLostError(MachineError):
@@ -37,7 +37,7 @@ class Shell(Protocol):
 
     @property
     def alive(self) -> bool:
-        """True while no loss of the connection is known."""
+        """True unless the connection is known to be lost."""
 
     def connect(self) -> None:
         """Connect, or reconnect after a loss.
@@ -86,7 +86,7 @@ def whole_script(text: str, arguments: Sequence[str]) -> str:
 
 
 def check_result(name: str, result: CommandResult, command: str) -> CommandResult:
-    """Return `result` unchanged. Raises MachineError when its exit code is not 0."""
+    """Return the result of a command unchanged. Raises MachineError when its exit code is not 0."""
     if result.exit_code != 0:
         raise MachineError(
             name,
@@ -99,7 +99,7 @@ def check_result(name: str, result: CommandResult, command: str) -> CommandResul
 
 
 class CommandShell:
-    """A shell that a command line opens: ``sudo -n`` here, ``adb -s SERIAL shell su -c`` for a phone.
+    """`Shell` opened by a command line: ``sudo -n`` on this host, ``adb -s SERIAL shell su -c`` for a phone.
 
     Old versions of `adb` and some of `su` lose the exit code, so each script prints its exit code at the end.
 
@@ -118,16 +118,16 @@ class CommandShell:
 
     @property
     def where(self) -> str:
-        """See `Shell`."""
+        """Address of the machine for messages, or the command line."""
         return self._where
 
     @property
     def alive(self) -> bool:
-        """See `Shell`."""
+        """True unless the connection is known to be lost."""
         return self._alive
 
     def connect(self) -> None:
-        """See `Shell`."""
+        """Check that the command line opens a root shell; see `Shell`."""
         self._alive = True
         try:
             uid = self.script("id -u").stdout.strip()
@@ -143,7 +143,7 @@ class CommandShell:
     def script(
         self, text: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
     ) -> CommandResult:
-        """See `Shell`."""
+        """Run a script in a new root shell and wait for it; see `Shell`."""
         if not self._alive:
             raise MachineError(self.name, "not connected")
         full_script = f'{whole_script(text, arguments)}echo "{_END} $?"\n'
@@ -174,10 +174,10 @@ class CommandShell:
         return check_result(self.name, result, " ".join(self._argv)) if check else result
 
     def close(self) -> None:
-        """See `Shell`."""
+        """Refuse further scripts until `connect`; no shell stays open between scripts."""
         self._alive = False
 
 
 def quote(text: str) -> str:
-    """Quote `text` as one word of a POSIX shell."""
+    """Return `text` quoted as one word of a POSIX shell."""
     return "'" + text.replace("'", "'\\''") + "'"

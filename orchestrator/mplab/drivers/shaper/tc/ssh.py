@@ -50,7 +50,7 @@ class SshConnection:
 
     @property
     def where(self) -> str:
-        """Address: ``root@192.168.1.1:22``."""
+        """Login and address of the machine: ``root@192.168.1.1:22``."""
         return f"{self.settings.user}@{self.settings.host}:{self.settings.port}"
 
     def connect(self) -> None:
@@ -89,7 +89,7 @@ class SshConnection:
         self._client = client
 
     def _explain(self, error: Exception) -> str:  # noqa: PLR0911 - one sentence for each cause
-        """Explain a failed connection in one sentence."""
+        """Return one sentence that explains why the connection failed, with a remedy."""
         settings = self.settings
         match error:
             case _HostKeyError() | _KeyError():
@@ -166,7 +166,7 @@ class SshConnection:
 
     @property
     def alive(self) -> bool:
-        """True while no loss of the connection is known."""
+        """True unless the connection is known to be lost."""
         transport = self._client.get_transport() if self._client else None
         return transport is not None and transport.is_active()
 
@@ -179,7 +179,7 @@ class SshConnection:
 
 
 def _open(transport: paramiko.Transport, command: str, timeout_s: float) -> paramiko.Channel:
-    """Return a channel that runs a command. If the server refuses, nothing has started, so retry once."""
+    """Return an SSH channel in which `command` runs. If the server refuses it, nothing has started, so retry once."""
     try:
         return _open_once(transport, command, timeout_s)
     except paramiko.SSHException:
@@ -200,7 +200,7 @@ def _open_once(transport: paramiko.Transport, command: str, timeout_s: float) ->
 
 
 def _exchange(channel: paramiko.Channel, stdin: bytes, timeout_s: float) -> CommandResult:
-    """Send `stdin`, read all output, and wait for the exit code.
+    """Send `stdin` to the command in the channel, read all its output, and wait for its exit code.
 
     Standard error is read after standard output, so more than 2 MB of error output would block.
     """
@@ -224,7 +224,7 @@ def _read_all(receive: Callable[[int], bytes]) -> str:
 
 
 class _KeyError(paramiko.SSHException):
-    """The key file in the lab file cannot be used; the message has a remedy."""
+    """The key file that the lab file names cannot be used; the message has a remedy."""
 
 
 def _load_key(name: str) -> paramiko.PKey:
@@ -248,17 +248,17 @@ def _load_key(name: str) -> paramiko.PKey:
 
 
 class _HostKeyError(paramiko.SSHException):
-    """The router's host key is not the known one; the message has a remedy."""
+    """The host key of the machine is not the known one; the message has a remedy."""
 
 
 class _Fingerprint(paramiko.MissingHostKeyPolicy):
-    """Policy that accepts only the key with the fingerprint in the lab file."""
+    """Policy of paramiko: accept a host key only if it has the fingerprint in the lab file."""
 
     def __init__(self, expected: str) -> None:
         self._expected = expected
 
     def missing_host_key(self, _client: paramiko.SSHClient, _hostname: str, key: paramiko.PKey) -> None:
-        """Raise _HostKeyError when the router's key has another fingerprint."""
+        """Raise _HostKeyError when the machine's host key has another fingerprint than the lab file."""
         received = fingerprint(key)
         if received != self._expected:
             raise _HostKeyError(
@@ -268,10 +268,10 @@ class _Fingerprint(paramiko.MissingHostKeyPolicy):
 
 
 class _Unknown(paramiko.MissingHostKeyPolicy):
-    """Policy that refuses routers with an unknown key."""
+    """Policy of paramiko: refuse each machine whose host key is unknown."""
 
     def missing_host_key(self, _client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-        """Raise _HostKeyError with the router's key."""
+        """Raise _HostKeyError; the message has the fingerprint of the machine's host key."""
         raise _HostKeyError(
             f"unknown host key: {hostname} shows {fingerprint(key)} ({key.get_name()}). {_how_to_compare(key)}. If it "
             "is the router's own, write it into the lab file: host_key"
@@ -287,6 +287,6 @@ def _how_to_compare(key: paramiko.PKey) -> str:
 
 
 def fingerprint(key: paramiko.PKey) -> str:
-    """Return the fingerprint as OpenSSH prints it: ``SHA256:…``."""
+    """Return the fingerprint of a key as OpenSSH prints it: ``SHA256:…``."""
     digest = hashlib.sha256(key.asbytes()).digest()
     return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"

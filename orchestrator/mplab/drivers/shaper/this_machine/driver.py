@@ -1,4 +1,4 @@
-"""Driver ``this-machine``: the host's own traffic control, without SSH."""
+"""Driver ``this-machine``: a router that is this host itself; it shapes by the host's traffic control, without SSH."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ThisMachineFile(MachineFile):
-    """The host that runs mplab as access point, by hostapd or as a bridge; it needs no address."""
+    """Entry of a router in a lab file: the access point (hostapd or a bridge) is the host that runs mplab."""
 
     driver: Literal["this-machine"] = Field(description="The host that runs mplab is the access point.")
     interface: InterfaceName = Field(
@@ -31,12 +31,12 @@ class ThisMachineFile(MachineFile):
 
     @property
     def shaped_interface(self) -> str:
-        """See `MachineFile`."""
+        """Interface of this host that is shaped when a phone's path names none; see `MachineFile`."""
         return self.interface
 
 
 class ThisMachineDriver(TcDriver[ThisMachineFile, CommandShell]):
-    """`MachineDriver` for the host that runs mplab; nothing is installed."""
+    """`MachineDriver` for the host that runs mplab; nothing is installed on it."""
 
     name = "this-machine"
     title = "this machine, which is the access point itself"
@@ -45,11 +45,11 @@ class ThisMachineDriver(TcDriver[ThisMachineFile, CommandShell]):
     state_directory = LinuxHost.state_directory
 
     def shell(self, label: str, settings: ThisMachineFile) -> CommandShell:
-        """See `TcDriver`."""
+        """Return an unconnected root shell on this host; see `TcDriver`."""
         return CommandShell(label, ["sudo", "-n"] if settings.sudo else [], where="this machine")
 
     def hold(self, machine: ShapingMachine[ThisMachineFile], owner: "Owner") -> LinuxHost:
-        """See `MachineDriver`."""
+        """Return a context that holds this host: no other process can shape on it; see `MachineDriver`."""
         return LinuxHost(
             machine.label,
             self.shell(machine.label, machine.settings),
@@ -61,13 +61,13 @@ class ThisMachineDriver(TcDriver[ThisMachineFile, CommandShell]):
         )
 
     def uses(self, machine: ShapingMachine[ThisMachineFile]) -> str:
-        """See `MachineDriver`."""
+        """Return the shaped interface of this host as a phrase; see `MachineDriver`."""
         return f"routers.{machine.name} shapes {machine.settings.interface} of this host"
 
     def check_connected(
         self, shell: CommandShell, machine: ShapingMachine[ThisMachineFile], lab_file: str
     ) -> Iterator[Finding]:
-        """See `TcDriver`."""
+        """Yield findings about this host's shaping abilities and its role as access point; see `TcDriver`."""
         yield from super().check_connected(shell, machine, lab_file)
         yield from check_access_point(shell, machine)
 
@@ -86,7 +86,7 @@ ip neigh | while read -r address rest; do echo "neighbour $address $rest"; done
 
 
 def check_access_point(shell: Shell, machine: ShapingMachine[ThisMachineFile]) -> Iterator[Finding]:
-    """Yield findings: whether the packets of phones pass this machine. Raises MplabError when a command failed."""
+    """Yield findings about whether this host forwards the phones' packets. Raises MplabError when a command failed."""
     lines = [line.partition(" ") for line in shell.script(_CHECK_SCRIPT, *machine.interfaces).stdout.splitlines()]
     values = {kind: [value for word, _, value in lines if word == kind] for kind in {word for word, _, _ in lines}}
     label = machine.label

@@ -1,4 +1,4 @@
-"""Driver ``virtual``: a router that a virtual lab boots, and then controls like a router with OpenWrt."""
+"""Driver ``virtual``: a router that a virtual lab boots. The lab then controls it like a router with OpenWrt."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class VirtualRouterFile(MachineFile):
-    """A router that a lab boots in place of its node ``router``; the lab knows its address."""
+    """Entry in a lab file of a router that a virtual lab boots in place of its node ``router``; it needs no address."""
 
     driver: Literal["virtual"] = Field(description="A small virtual machine, controlled like a router with OpenWrt.")
     flow_offload: Literal["refuse", "switch-off"] = Field("refuse", description="See the driver openwrt.")
@@ -45,18 +45,18 @@ class Virtual(InsideDriver[VirtualRouterFile]):
     def open(
         self, machine: ShapingMachine[VirtualRouterFile], *, node: "Node", wiring: Wiring, directory: Path, log: Path
     ) -> "VirtualRouter":
-        """See `InsideDriver`."""
+        """Return a virtual router that the caller must start; see `InsideDriver`."""
         with deferred("SSH is slow to import"):
             from mplab.drivers.shaper.virtual.router import VirtualRouter
         return VirtualRouter(machine, node=node, wiring=wiring, directory=directory, log=log)
 
     def describe(self) -> dict[str, str]:
-        """Return the versions of kernel, tc, busybox, dropbear."""
+        """Return the versions of the router's parts on this host by name: kernel, tc, busybox, dropbear."""
         parts = (programs.TC, programs.BUSYBOX, programs.DROPBEAR)
         return {"kernel": kernel_release(), **{program.name: program.version() for program in parts}}
 
     def check(self, machine: ShapingMachine[VirtualRouterFile], lab_file: str) -> Iterator[Finding]:
-        """Yield findings about the programs and parts of a virtual router; nothing is booted."""
+        """Yield findings about the programs and parts of a virtual router on this host; no router is booted."""
         label = machine.label
         missing = [program for program in self.programs if program.find() is None]
         for program in missing:

@@ -66,7 +66,7 @@ def build(
     commands: Sequence[str] = (),
     options: Mapping[str, str] | None = None,
 ) -> str:
-    """Make the file system in `root`.
+    """Make the root file system of a virtual router in the folder `root`.
 
     Args:
         root: an empty folder.
@@ -79,7 +79,7 @@ def build(
         The router's public host key, ``ssh-ed25519 AAAA…``.
 
     Raises:
-        LabNotReadyError: a program is not installed.
+        LabNotReadyError: a program or the user-mode kernel's modules are not installed, or no host key was made.
     """
     for folder in _FOLDERS:
         (root / folder).mkdir(parents=True)
@@ -117,7 +117,11 @@ def build(
 
 
 def new_host_key(root: Path) -> str:
-    """Give the router a new host key; return its public half. Raises LabNotReadyError when none was made."""
+    """Make a new host key in the router's root file system `root`; return its public half, ``ssh-ed25519 AAAA…``.
+
+    Raises:
+        LabNotReadyError: ``dropbearkey`` printed no public key.
+    """
     file = root / "etc/dropbear/dropbear_ed25519_host_key"
     file.unlink(missing_ok=True)
     argv = [str(DROPBEARKEY.path()), "-t", "ed25519", "-f", str(file)]
@@ -129,7 +133,7 @@ def new_host_key(root: Path) -> str:
 
 
 def kernel_release() -> str:
-    """Return the release of the user-mode kernel, found by its modules.
+    """Return the release of the user-mode kernel: the name of its folder in `MODULES`.
 
     Raises:
         LabNotReadyError: there are no modules.

@@ -1,4 +1,7 @@
-"""Replace the lab's node ``router`` by user-mode Linux, an ordinary program; SSH reaches it like a real router."""
+"""Run a virtual router: user-mode Linux, an ordinary program that replaces the lab's node ``router``.
+
+SSH reaches it like a real router.
+"""
 
 import base64
 import os
@@ -36,7 +39,7 @@ _STOP_S = 2.0
 
 
 class VirtualMachine:
-    """Virtual machine that is booted again whenever its process ends: user-mode Linux ends on a reboot.
+    """Virtual machine that is booted again whenever its process ends, because user-mode Linux ends on a reboot.
 
     Args:
         name: name in messages: ``router wifi``.
@@ -57,7 +60,7 @@ class VirtualMachine:
         self._given_up = False
 
     def start(self) -> None:
-        """Boot the machine."""
+        """Boot the machine; from now on, it is booted again whenever its process ends."""
         self._process = self._boot()
         self._restarter.start()
 
@@ -87,7 +90,7 @@ class VirtualMachine:
             raise DeviceError(self._name, "the virtual machine ends as soon as it boots", stderr=last_words(self._log))
 
     def stop(self) -> None:
-        """Stop the machine."""
+        """Stop the machine; it is not booted again."""
         self._stopping.set()
         if self._process is not None:
             self._process.stop(_STOP_S)
@@ -117,7 +120,7 @@ _RADIO = {"wireless.radio0": "wifi-device", "wireless.default_radio0": "wifi-ifa
 
 
 class VirtualRouter:
-    """A virtual router: `start` wires and boots it, `wait` returns when it answers.
+    """A virtual router (`BootedMachine`): `start` wires and boots it, `wait` returns when it answers over SSH.
 
     Args:
         entry: entry of the router in the lab file.
@@ -162,14 +165,14 @@ class VirtualRouter:
         self._machine.start()
 
     def _make_key(self) -> str:
-        """Make a login key; return its public half."""
+        """Make a key pair for the login over SSH and save its private half; return its public half."""
         private = Ed25519PrivateKey.generate()
         text = private.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
         write_private(self._key, text)
         return private.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
 
     def _install_guard(self) -> None:
-        """Install the files that ``mplab router install`` copies to a real router."""
+        """Copy the files of the dead-man's switch into the router's file system, like ``mplab router install``."""
         for path, source in guard.INSTALLED.items():
             target = self._root / path.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -179,7 +182,7 @@ class VirtualRouter:
 
     @property
     def machine(self) -> ShapingMachine[RouterFile]:
-        """The entry that a lab file would have for this router if it were a real OpenWrt router."""
+        """Entry that describes this router like a real OpenWrt router, so that mplab can hold it."""
         host_key = paramiko.Ed25519Key(data=base64.b64decode(self._host_key.split()[1]))
         towards = self._wiring.towards
         settings = RouterFile.model_validate(
@@ -195,7 +198,7 @@ class VirtualRouter:
         return ShapingMachine(OPENWRT.name, self._entry.section, self._entry.name, settings, paths)
 
     def wait(self) -> dict[str, str]:
-        """Wait until the router answers over SSH; return its versions of kernel, tc and busybox.
+        """Wait until the router answers over SSH; return the versions of its kernel, tc and busybox.
 
         Raises:
             LabNotReadyError: the router does not boot within 90 s.
@@ -229,7 +232,7 @@ class VirtualRouter:
 
 
 def _ports(wiring: Wiring, received: Path) -> list[Port]:
-    """Return the ports of the router. The BPF file `received` selects the packets that they receive."""
+    """Return the ports of the router. The BPF program in the file `received` selects the packets that they receive."""
     names = {**wiring.ports, _MANAGEMENT: (wiring.management[1], _MANAGEMENT_MAC)}
     return [
         Port(name, address, mac, f"transport=raw,ifname={name},bpffile={received}")
@@ -238,7 +241,7 @@ def _ports(wiring: Wiring, received: Path) -> list[Port]:
 
 
 def _incoming_alone() -> bytes:
-    """Return a filter (`struct sock_filter`) that drops outgoing packets.
+    """Return a BPF program (`struct sock_filter`) for the router's ports that drops outgoing packets.
 
     A packet socket also sees packets that other sockets send through its interface. Without the filter, the router
     would receive its own packets and shape them a second time.

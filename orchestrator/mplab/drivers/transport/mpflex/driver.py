@@ -1,4 +1,4 @@
-"""Driver of ``mpflex``. Its variants are the schedulers; its additional files are policies."""
+"""Driver of ``mpflex``. Its variants are the schedulers; the files that its options name are policies."""
 
 import subprocess
 from collections.abc import Mapping
@@ -26,16 +26,16 @@ LOOKS: Mapping[str, TransportStyle] = {
 
 
 class MpflexDriver(TransportDriver):
-    """Driver of `Mpflex`."""
+    """Driver that opens `Mpflex`, the transport over an MPFlex session."""
 
     def open(
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
     ) -> Transport:
-        """See `TransportDriver`."""
+        """Return an `Mpflex` for one phone; see `TransportDriver`."""
         return Mpflex(options_as(MpflexOptions, options), interfaces, files)
 
     def problems_in(self, files: Mapping[str, bytes]) -> list[str]:
-        """See `TransportDriver`: checks policies by ``mpflex policy check``; [] if `mpflex` is not installed."""
+        """Return the problems that ``mpflex policy check`` finds in policies; [] if `mpflex` is not installed."""
         if not files or (program := MPFLEX.find()) is None:
             return []
         problems: list[str] = []

@@ -26,7 +26,7 @@ def policy_names() -> list[str]:
 
 
 def _policy_name(name: str) -> str:
-    """Raise ValueError unless `name` has the form of a policy file's name.
+    """Return `name`. Raise ValueError unless it has the form of a policy file's name.
 
     The existence of the file is checked later, because the file can be in the folder of a run.
     """

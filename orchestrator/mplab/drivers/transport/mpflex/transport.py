@@ -1,4 +1,4 @@
-"""MPFlex: every application connection is a stream of one session, over a persistent TCP connection per interface."""
+"""MPFlex: each application connection is a stream of one session, which has a lasting TCP connection per interface."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
 from mplab.format.agentlog import ActiveCheck, ConnectionRecord, LogRecord, PathRecord, SessionSummary
 
 _TROUBLES = frozenset({"stalled", "ended", "failed"})
-"""Events of a path that are a problem unless the experiment caused them."""
+"""Events of a path that count as problems unless the experiment caused them."""
 
 _REPLACED = frozenset({"", "another connection has taken its place"})
 """Errors in the event ``ended`` of a path that stalled and was set up again; "": the proxy noticed the stall first."""
@@ -30,7 +30,7 @@ _KINDS: Mapping[str, str] = {"wifi": WLAN, "cellular": RMNET}
 
 
 class Mpflex(Transport):
-    """`Transport` over a session with a path on every interface.
+    """`Transport` over one MPFlex session, which has a path (a TCP connection) on every interface.
 
     Args:
         options: options in the experiment file.
@@ -48,11 +48,11 @@ class Mpflex(Transport):
 
     @property
     def expected_subflows(self) -> int:
-        """One path per interface."""
+        """Number of paths that a session must have: one per interface."""
         return len(self._interfaces)
 
     def _policy(self) -> str | None:
-        """Return the rule file's content; None: no policy."""
+        """Return the content of the rule file that the options name; None: they name none."""
         if self._options.policy is None:
             return None
         file = f"{self._options.policy}.yaml"
@@ -60,7 +60,7 @@ class Mpflex(Transport):
         return (content if content is not None else (POLICIES_DIR / file).read_bytes()).decode()
 
     def agent_settings(self) -> AgentSettings:
-        """Return settings for a session over all interfaces, the primary interface first.
+        """Return the agent's settings for a session over all interfaces, the primary interface first.
 
         The proxy gets the same settings for its sessions.
         """
@@ -96,7 +96,7 @@ class Mpflex(Transport):
         return reasons
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Check the log and the captures; return reasons why the proof fails.
+        """Return reasons why log and captures do not prove that the cell ran over this session; [] if they do.
 
         Every interface must have one lasting path and no other TCP connection to the proxy. Without a policy, long
         connections must have used the paths that the scheduler uses. With a policy, its rules must have been in force,
@@ -107,11 +107,11 @@ class Mpflex(Transport):
         return reasons + (self._prove_captured(evidence) if evidence.captured else [])
 
     def summarise(self, agent: Sequence[LogRecord], proxy: Sequence[LogRecord]) -> SessionSummary:
-        """Return the bytes that each path carried, and the events of the paths; see `session_summary`."""
+        """Return the bytes that each path carried, and the events of all paths; see `session_summary`."""
         return session_summary(agent, proxy)
 
     def _prove_paths(self, evidence: Evidence) -> list[str]:
-        """Return reasons why a path was missing during a part of the cell that the experiment does not explain."""
+        """Return reasons why an interface had no path, or lost it although the experiment did not cause that."""
         attached: Counter[str] = Counter()
         troubles: Counter[tuple[str, str, str]] = Counter()
         for event in evidence.log:
@@ -153,7 +153,7 @@ class Mpflex(Transport):
         return [f"{len(partial)} long connections did not use every path"] if partial else []
 
     def _prove_ruled_streams(self, evidence: Evidence) -> list[str]:
-        """Return why the policy was not in force, or which connections violated it."""
+        """Return reasons why the policy was not in force, or how connections violated it; [] if there are none."""
         read = [event for event in evidence.log if event["event"] == "policy"]
         if not read:
             return [f"the agent read no policy, {self._options.policy} was requested"]
@@ -203,7 +203,7 @@ def _is_long(stream: ConnectionRecord) -> bool:
 
 @dataclass(frozen=True)
 class Scheme:
-    """Scheme of a policy rule: scheduler and paths of the streams to which the rule applies.
+    """Scheduler and paths that a policy rule prescribes for the streams to which it applies.
 
     Attributes:
         scheduler: name of the scheduler; ``default``: the one in the options.
@@ -217,7 +217,9 @@ class Scheme:
 
 
 def read_scheme(text: str, interfaces: Iterable[str]) -> Scheme:
-    """Parse a scheme of the agent's log: ``minrtt over wifi``, ``default over every other path; backup cellular``.
+    """Parse the scheme of a rule in the agent's log.
+
+    Examples: ``minrtt over wifi``, ``default over every other path; backup cellular``.
 
     Raises:
         ValueError: the text has another form.
@@ -236,7 +238,7 @@ def _named_paths(text: str) -> frozenset[str]:
 
 
 def _asked_for(event: PathRecord, evidence: Evidence) -> bool:
-    """Return True when the experiment itself caused this event of a path (see `_TROUBLES`)."""
+    """Return True when the experiment itself caused an event of `_TROUBLES`: a path that stalled, ended or failed."""
     device, story = event["interface"], evidence.disturbances
     if event["what"] == "stalled":
         # When one path is lost, its load moves to the others at once, and their queues grow.
@@ -246,7 +248,7 @@ def _asked_for(event: PathRecord, evidence: Evidence) -> bool:
 
 
 def _replaced(event: PathRecord, log: Iterable[LogRecord]) -> bool:
-    """Return True when a path ended because it stalled and was set up again."""
+    """Return True when `event` is the end of a path that had stalled and was set up again."""
     return (
         event["what"] == "ended"
         and event.get("error", "") in _REPLACED
@@ -261,12 +263,12 @@ def _replaced(event: PathRecord, log: Iterable[LogRecord]) -> bool:
 
 
 def _may_stall(device: str, evidence: Evidence) -> bool:
-    """Return True when the experiment makes the path lose packets or change."""
+    """Return True when the experiment makes the path on an interface lose packets, or changes its link condition."""
     return device in evidence.lossy or device in evidence.disturbances.reshaped
 
 
 def _excused(missing: Iterable[str], stream: ConnectionRecord, story: Disturbances) -> bool:
-    """Return True when the experiment had taken down the interfaces `missing` during the stream."""
+    """Return True when an outage of `missing` (interfaces) by the experiment explains why a stream did not use them."""
     return bool(story.outages) and story.excuse(missing, stream["opened"], stream["opened"] + stream["duration_s"])
 
 
@@ -276,7 +278,11 @@ def _carriers(stream: ConnectionRecord) -> set[str]:
 
 
 def _privacy(*, plain: bool) -> tuple[str, str]:
-    """Return (actual, requested) encryption as words for a message; they differ, and `plain` was requested."""
+    """Return the actual and the requested encryption, as words for the message that they differ.
+
+    Args:
+        plain: paths without TLS were requested.
+    """
     return ("private", "plain ones") if plain else ("plain", "private ones")
 
 
@@ -289,7 +295,7 @@ _NAMES = ("bytes_up", "bytes_down", "copied_up", "copied_down")
 
 
 def session_summary(agent: Iterable[LogRecord], proxy: Iterable[LogRecord]) -> SessionSummary:
-    """Return the bytes that each path of a session carried, from the logs of both sides; {} without a session.
+    """Return the bytes that each path of a session carried, from the logs of agent and proxy; {} without a session.
 
     Args:
         agent: records of the agent's log.

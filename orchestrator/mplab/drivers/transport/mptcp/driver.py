@@ -22,22 +22,22 @@ _ENABLED = Path("/proc/sys/net/mptcp/enabled")
 
 
 class MptcpDriver(TransportDriver):
-    """Driver of `Mptcp`."""
+    """Driver that opens `Mptcp`, the transport over kernel Multipath TCP."""
 
     def open(
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
     ) -> Transport:
-        """See `TransportDriver`."""
+        """Return an `Mptcp` for one phone; see `TransportDriver`."""
         return Mptcp(options_as(MptcpOptions, options), interfaces)
 
     def missing_reason(self) -> str:
-        """See `TransportDriver`: reports a kernel without Multipath TCP."""
+        """Return why this host's kernel has no Multipath TCP; "" if it has."""
         if _ENABLED.exists():
             return ""
         return "this kernel has no Multipath TCP (no net.mptcp.enabled; it needs Linux 5.6 or later with CONFIG_MPTCP)"
 
     def missing_on_phone(self, phone: PhoneFacts) -> str:
-        """See `TransportDriver`: reports missing root, or a kernel without the Multipath TCP of RFC 8684."""
+        """Return why a phone cannot use the transport: no root, or a kernel without RFC 8684; "" if it can."""
         if not phone.rooted:
             return f"is used without root: {NO_SECOND_SUBFLOW}"
         kernel = phone.kernel
@@ -48,7 +48,7 @@ class MptcpDriver(TransportDriver):
         return f"has no Multipath TCP of Linux 5.6 or later{other}"
 
     def check(self) -> Iterator[Finding]:
-        """See `TransportDriver`: checks the kernel, and opens an MPTCP socket."""
+        """Yield findings about Multipath TCP of this host's kernel: does it exist, and can a socket be opened?"""
         if reason := self.missing_reason():
             yield Finding(self.name, "warning", reason, f"cells with {self.title} will be skipped; use a newer kernel")
         else:
@@ -58,15 +58,15 @@ class MptcpDriver(TransportDriver):
         yield _check_socket(f"{self.name}-sockets")
 
     def check_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:
-        """See `TransportDriver`."""
+        """Return why cells cannot use Multipath TCP of a connected, rooted phone; "" if they can."""
         return cell_problem_of(read_kernel())
 
     def problem_on(self, phone: PhoneFacts) -> str:
-        """See `TransportDriver`."""
+        """Return why Multipath TCP with two subflows is not possible with a phone's kernel; "" if it is."""
         return problem_of(phone.kernel, rooted=phone.rooted) if phone.kernel is not None else ""
 
     def note_on(self, phone: PhoneFacts) -> str:
-        """See `TransportDriver`."""
+        """Return a note if a phone's kernel has the patches of multipath-tcp.org, otherwise ""."""
         return note_of(phone.kernel) if phone.kernel is not None else ""
 
 

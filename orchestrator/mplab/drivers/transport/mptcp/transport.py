@@ -34,7 +34,7 @@ NO_SECOND_SUBFLOW = "without root there is no second subflow: no MPTCP endpoint 
 
 
 def problem_of(kernel: KernelMptcp, *, rooted: bool) -> str:
-    """Return why a phone with this kernel has no Multipath TCP with two subflows, or ""."""
+    """Return why a phone with this kernel cannot use Multipath TCP with two subflows; "" if it can."""
     if kernel.kind == "none":
         return "its kernel has no Multipath TCP"
     if kernel.kind == "upstream":
@@ -89,7 +89,7 @@ _BLACKHOLE_TIMEOUT = "/proc/sys/net/mptcp/blackhole_timeout"
 
 
 class Mptcp(Transport):
-    """`Transport` over both interfaces."""
+    """`Transport` over kernel Multipath TCP on both interfaces."""
 
     def __init__(self, options: MptcpOptions, interfaces: Mapping[str, str]) -> None:
         self._primary = INTERFACES[options.primary]
@@ -98,7 +98,7 @@ class Mptcp(Transport):
 
     @property
     def expected_subflows(self) -> int:
-        """One subflow per interface."""
+        """Number of subflows that a long-lived connection must have: one per interface."""
         return len(self._interfaces)
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
@@ -124,12 +124,12 @@ class Mptcp(Transport):
         )
 
     def missing_on_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:
-        """See `Transport`."""
+        """Return why a rooted phone's kernel has no usable Multipath TCP; "" if it has; see `Transport`."""
         problem = cell_problem_of(read_kernel())
         return f"no Multipath TCP: {problem}" if problem else ""
 
     def agent_settings(self) -> AgentSettings:
-        """Return MPTCP sockets that follow the routes."""
+        """Return settings with which the agent opens MPTCP sockets that follow the phone's routes."""
         return AgentSettings("mptcp", listener="mptcp")
 
     def check_active(self, active: ActiveCheck) -> list[str]:
@@ -140,7 +140,7 @@ class Mptcp(Transport):
         return [f"the test connection had no subflow on {device}" for device in missing]
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Check counters and captures; return reasons why the proof fails.
+        """Return reasons why counters and captures do not prove that the cell used Multipath TCP; [] if they do.
 
         No connection may have fallen back to plain TCP. Initial subflows must be on the primary path. A long connection
         must have at least `expected_subflows` subflows. Effects of outages are excused.

@@ -18,7 +18,7 @@ from mplab.format.captured import SubflowRow
 
 
 class DefaultRouteTcp(SinglePathTcp):
-    """`Transport` over WiFi while WiFi is up, otherwise over the cellular interface.
+    """`Transport` by plain TCP: over WiFi while WiFi is up, otherwise over the cellular interface.
 
     Args:
         interfaces: interface of the phone → its address.
@@ -28,11 +28,14 @@ class DefaultRouteTcp(SinglePathTcp):
         super().__init__(WLAN, interfaces[WLAN])
 
     def agent_settings(self) -> AgentSettings:
-        """Return plain TCP that follows the routes."""
+        """Return settings for plain TCP sockets that follow the phone's routes."""
         return AgentSettings("tcp")
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Check that every captured connection is plain TCP, and began over WiFi unless WiFi was down at that time."""
+        """Return reasons why the cell did not run over plain TCP on the default route; [] if it did.
+
+        Every captured connection must be plain TCP, and must have started over WiFi unless WiFi was down at that time.
+        """
         reasons = self.check_active(evidence.active)
         if not evidence.captured:
             return reasons
@@ -54,23 +57,23 @@ class DefaultRouteTcp(SinglePathTcp):
 def _leads_elsewhere(story: Disturbances, device: str, flow: SubflowRow) -> bool:
     """Return True when the default route used another interface than `device` at the start of a connection.
 
-    A path whose radio is off remains the default route; only the missing answers show that it carries no packets.
+    An interface whose radio is off remains the default route until the interface itself goes down.
     """
     begin_s = float(flow["start_ns"]) / 1e9
     return story.rerouted_s <= begin_s or story.down(device, begin_s)
 
 
 class SptcpDriver(TransportDriver):
-    """Driver of `DefaultRouteTcp`."""
+    """Driver that opens `DefaultRouteTcp`, the transport over the default route."""
 
     def open(
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
     ) -> Transport:
-        """See `TransportDriver`."""
+        """Return a `DefaultRouteTcp` for one phone; see `TransportDriver`."""
         return DefaultRouteTcp(interfaces)
 
     def note_on(self, phone: PhoneFacts) -> str:
-        """Return no note: no socket is bound."""
+        """Return "": the agent binds no socket to an interface, so there is no condition to know."""
         return ""
 
 

@@ -15,11 +15,11 @@ from mplab.drivers.transport import AgentSettings, Evidence, Transport, Transpor
 from mplab.format.agentlog import ActiveCheck, ConnectionRecord
 
 _LOOKUPS = "mpflex"
-"""Process name of the agent's own connections (lookups); they are not counted, because they alternate separately."""
+"""Process name in the log for the agent's own DNS lookups; they are not counted, because they take turns separately."""
 
 
 class BalancedTcp(Transport):
-    """`Transport` over all interfaces of a phone.
+    """`Transport` by plain TCP: new connections use the interfaces of a phone in turn.
 
     Args:
         interfaces: interface of the phone → its address.
@@ -34,11 +34,11 @@ class BalancedTcp(Transport):
         return 1
 
     def agent_settings(self) -> AgentSettings:
-        """Return settings for plain TCP, bound to the interfaces in turn."""
+        """Return settings for plain TCP sockets that are bound to the interfaces in turn."""
         return AgentSettings("tcp", devices=tuple(self._interfaces))
 
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """Return reasons why the test connections were not plain TCP, with one from the address of each interface."""
+        """Return reasons why the test connections were not plain TCP, or none left from the address of an interface."""
         if active.get("mptcp"):
             return ["the test connection was Multipath TCP, single-path TCP was requested"]
         local = active.get("local", [])
@@ -49,7 +49,7 @@ class BalancedTcp(Transport):
         ]
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Return the reasons why the proof fails.
+        """Return reasons why the cell's connections did not use the interfaces in turn; [] if they did.
 
         Each connection must leave from its interface's address, the interfaces must take turns, and the captures must
         agree with the agent's log.
@@ -71,7 +71,7 @@ class BalancedTcp(Transport):
         return device in self._interfaces and record.get("local", "").rpartition(":")[0] == self._interfaces[device]
 
     def _prove_turns(self, evidence: Evidence, records: Sequence[ConnectionRecord]) -> list[str]:
-        """Return the reason why the interfaces did not take turns, if any.
+        """Return a reason if the numbers of connections show that the interfaces did not take turns, otherwise [].
 
         A connection that was not opened, or that an outage may have moved to another interface, used a turn of an
         unknown interface. Each such connection allows the counts to differ by one more.
@@ -106,12 +106,12 @@ class BalancedTcp(Transport):
 
 
 class BalancedDriver(TransportDriver):
-    """Driver of `BalancedTcp`."""
+    """Driver that opens `BalancedTcp`."""
 
     def open(
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
     ) -> Transport:
-        """See `TransportDriver`."""
+        """Return a `BalancedTcp` for one phone; see `TransportDriver`."""
         return BalancedTcp(interfaces)
 
 

@@ -1,1 +1,1 @@
-"""TCP over the cellular network only."""
+"""Single-path TCP over the cellular network only."""

@@ -1,1 +1,1 @@
-"""TCP over WiFi only."""
+"""Single-path TCP over WiFi only."""
