@@ -30,7 +30,7 @@ class Phone(Machine, Protocol):
         """Interface name → the phone's own name of the interface, e.g. ``rmnet_data2``."""
 
     def identity(self) -> PhoneIdentity:
-        """Return model, system and kernel."""
+        """Return name, model, system and kernel of the phone."""
 
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
@@ -75,11 +75,11 @@ _Record = TypeVar("_Record", bound=Mapping[str, object])
 
 
 def by_our_names(record: _Record, devices: Mapping[str, str]) -> _Record:
-    """Return a record of `mpflex` (log line, or result of a check) with interface names ``wlan0`` and ``rmnet0``.
+    """Return a copy of an `mpflex` record (log line, or result of a check) with mplab's interface names.
 
     Args:
         record: record with the phone's names, as the program wrote it; not changed.
-        devices: mplab's name → the phone's name; see `Phone.devices`.
+        devices: mplab's interface name → the phone's name of the interface; see `Phone.devices`.
     """
     ours = {device: name for name, device in devices.items()}
     translated: dict[str, object] = dict(record)

@@ -32,7 +32,7 @@ class Apps:
         return match[1].strip() if match else ""
 
     def versions(self, packages: Mapping[str, str]) -> dict[str, str]:
-        """Map each package in `packages` to its installed version, or "". Raises DeviceError when the phone is lost."""
+        """Return package → installed version for the keys of `packages`; "" for a missing app. Raises DeviceError."""
         return {package: self.version(package) for package in packages}
 
     def install(self, apk: Path) -> None:
@@ -108,7 +108,10 @@ class Apps:
         return set(_GRANTED.findall(self._phone.script(f"dumpsys package {shlex.quote(package)}").stdout))
 
     def stop_updates(self) -> bool:
-        """Disable Google Play until the phone is released; return False when it is missing or already disabled.
+        """Disable Google Play, which updates apps by itself, until the phone is released.
+
+        Returns:
+            False when Google Play is missing or was already disabled.
 
         Raises:
             DeviceError: Google Play cannot be disabled.

@@ -37,7 +37,7 @@ _DENIED_CODES = (1, 13, 126, 255)
 
 @dataclass(frozen=True)
 class AdbSettings:
-    """Settings of a phone.
+    """Settings by which adb finds a phone and commands on it get root access.
 
     Attributes:
         serial: serial number, or ``host:port``; "": the only phone that the server sees.
@@ -193,12 +193,12 @@ class AdbPhone:
 
     @property
     def interfaces(self) -> Mapping[str, str]:
-        """``wlan0``, ``rmnet0`` → IPv4 address, only for interfaces that have one; see `devices`."""
+        """Interface (``wlan0``, ``rmnet0``) → IPv4 address; interfaces without an address are left out."""
         return {role: self._seen[device].address for role, device in self._devices.items() if self._has(device)}
 
     @property
     def devices(self) -> Mapping[str, str]:
-        """``wlan0``, ``rmnet0`` → interface name on the phone, e.g. ``rmnet_data2``."""
+        """Interface (``wlan0``, ``rmnet0``) → its name on the phone, e.g. ``rmnet_data2``."""
         return dict(self._devices)
 
     def identity(self) -> PhoneIdentity:
@@ -240,7 +240,7 @@ class AdbPhone:
     def check_root(self, exit_code: int = _DENIED_CODES[0]) -> None:
         """Raise DeviceError when root access was withdrawn after it had been granted.
 
-        The phone is asked only if `exit_code`, that of a failed command, is typical of missing permission.
+        Root access is tested only if `exit_code`, which a failed command returned, is typical of a denied permission.
         """
         if self.rooted and exit_code in _DENIED_CODES and not still_root(self.link, self.root):
             text = (
@@ -249,7 +249,7 @@ class AdbPhone:
             raise DeviceError(self.label, text)
 
     def program(self, program: Program) -> str:
-        """Return the path or name that calls a program on the phone; copy mplab's own programs first.
+        """Return the path or name by which a program is run on the phone. If it is one of mplab's, copy it there first.
 
         Raises:
             LabNotReadyError: the phone does not have the program.
@@ -281,11 +281,11 @@ class AdbPhone:
         return self.files.keep(name, text)
 
     def outbox(self, target: Path) -> str:
-        """Return a new path on the phone for the file that `bring` copies to `target`."""
+        """Return a new path on the phone, to which a program can write a file that `bring` then copies to `target`."""
         return self.files.outbox(target, busy=any(process.poll() is None for process in self._processes))
 
     def bring(self, target: Path) -> None:
-        """Copy the outbox file of `target` to the host file `target`; do nothing if the outbox file does not exist.
+        """Copy the file at the `outbox` path of `target` to the host file `target`. Do nothing if it does not exist.
 
         Raises:
             DeviceError: the copy failed.
@@ -313,7 +313,7 @@ class AdbPhone:
             self.shell([self.program(IP), "-batch", "-"], stdin="\n".join(lines) + "\n")
 
     def prefer(self, interface: str) -> None:
-        """Make an interface the default route. Raises DeviceError when the interface has no default route."""
+        """Make new connections of the phone use an interface. Raises DeviceError when it has no default route."""
         if self._routing is None:
             self._routing = Routing(self)
         self._routing.set_default(next(path for path, role in INTERFACES.items() if role == interface))
@@ -326,7 +326,7 @@ class AdbPhone:
         self.script("set -e\n" + "".join(lines))
 
     def counters(self) -> Mapping[str, int]:
-        """Read kernel and interface counters; names such as ``"rmnet0.rx_bytes"`` use mplab's interface names."""
+        """Return counters of kernel and interfaces; names such as ``"rmnet0.rx_bytes"`` use mplab's interface names."""
         # Without root, each Android since 10 shows the shell less of /proc/net: missing counters are no error.
         text = self.shell(["cat", "/proc/net/netstat", "/proc/net/snmp"], check=self.rooted).stdout
         roles = {device: role for role, device in self._devices.items()}
@@ -354,7 +354,10 @@ class AdbPhone:
         self.script(f"settings put global {key} {shlex.quote(value)}")
 
     def later(self, *scripts: str) -> list[Command]:
-        """Return command lines for an undo journal, with which another process runs `scripts` on this phone."""
+        """Return a command line for each of `scripts`, with which another process runs the script on this phone.
+
+        The undo journal stores such command lines.
+        """
         return [later_command(self.link, self.root.name, script) for script in scripts]
 
     def _as_root(self, command: str) -> str:

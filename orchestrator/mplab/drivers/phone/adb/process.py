@@ -87,7 +87,7 @@ class AdbProcess:
 
     @property
     def pid(self) -> int:
-        """Process id on the phone."""
+        """Process id of the program on the phone."""
         return self._pid
 
     def poll(self) -> int | None:

@@ -100,7 +100,7 @@ class Radios:
             raise DeviceError(self._phone.label, f"{generation}: network types {wanted:b} requested, {current:b} set")
 
     def allowed(self, slot: int = 0) -> int:
-        """Return the allowed network types as bits: ``NETWORK_TYPE_*`` n is bit n - 1.
+        """Return the network types that the modem may use, as bits: ``NETWORK_TYPE_*`` n is bit n - 1.
 
         Raises:
             DeviceError: the phone's answer cannot be parsed.

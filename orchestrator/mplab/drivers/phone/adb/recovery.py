@@ -39,8 +39,8 @@ class Recovered:
     """Result of a successful recovery.
 
     Attributes:
-        rung: step that helped.
-        tried: all steps up to and including `rung`: ``("reconnect", "ui agent")``.
+        rung: name of the step after which the phone worked.
+        tried: names of all steps up to and including `rung`: ``("reconnect", "ui agent")``.
     """
 
     rung: str
@@ -51,7 +51,7 @@ class Recovery:
     """Recovery of one phone.
 
     Args:
-        phone: an entered phone.
+        phone: phone whose context has been entered.
         works: returns whether the phone works; called after each step, if the phone has booted and root works. It may
             raise CellError.
         patience: maximum durations of the steps.
