@@ -1,6 +1,6 @@
-"""Take a stack of containers over for a run, and restore the stack's previous state afterwards.
+"""Use a stack of containers for a run, and restore the stack's previous state afterwards.
 
-If the run was killed, the next process restores the state.
+If the run was killed, the next process that uses the stack restores the state.
 """
 
 import json
