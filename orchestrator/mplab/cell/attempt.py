@@ -122,14 +122,14 @@ class ObservationLog:
         """Texts of the observations ``warning``, without duplicates."""
 
     def __enter__(self) -> Self:
-        """Open the file."""
+        """Open ``scenario.jsonl``."""
         self._file = self._path.open("x", encoding="utf-8")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the file."""
+        """Close ``scenario.jsonl``."""
         if self._file is not None:
             self._file.close()
 

@@ -362,14 +362,14 @@ class Capture(Step):
     _captures: Captures | None = None
 
     def start(self) -> None:
-        """Start the captures."""
+        """Start the packet captures."""
         attempt, job = self.attempt, self.attempt.job
         self._captures = Captures(attempt.lab.capture_points(), job.experiment.capture, job.directory)
         attempt.undo.register("captures", self._captures.stop)  # for captures that `finish` could not stop
         self._captures.start()
 
     def finish(self) -> None:
-        """Stop the captures."""
+        """Stop the packet captures; keep their results."""
         if self._captures is not None:
             self.results = self._captures.stop()
 

@@ -190,7 +190,7 @@ class AndroidSide:
         return PhoneLook(facts, round(readiness.clock.offset_s * 1000, 3), warnings, self.ways_past())
 
     def log(self) -> LogCut:
-        """Start recording the phone's log (logcat)."""
+        """Start to record the phone's log (logcat); return the recording."""
         return LogCut(self._phone)
 
     @property

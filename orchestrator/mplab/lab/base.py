@@ -48,7 +48,7 @@ class BaseLab:
         self._appium: AppiumServer | None = None
 
     def __enter__(self) -> Self:
-        """Start all parts. If one fails, stop those that were started."""
+        """Start all parts of the lab. If one fails, stop those that were started."""
         try:
             self._bring_up()
         except BaseException:
@@ -59,7 +59,7 @@ class BaseLab:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop all parts, in reverse order."""
+        """Stop all parts of the lab, in reverse order."""
         self._stack.__exit__(kind, error, trace)
 
     def _bring_up(self) -> None:

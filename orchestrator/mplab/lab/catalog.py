@@ -127,7 +127,7 @@ class LabCatalog(Catalog):
 
 @cache
 def catalog() -> LabCatalog:
-    """Return the catalog of everything that is installed."""
+    """Return the catalog of all installed transports, scenarios, link conditions and shapers."""
     return LabCatalog(
         transports=DRIVERS,
         scenarios=_OnDemand(scenario_names, load_scenario),

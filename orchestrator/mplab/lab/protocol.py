@@ -85,7 +85,7 @@ class Lab(Protocol):
     """A phone with two paths to a proxy, and the origin behind it. It is up until its context ends."""
 
     def __enter__(self) -> Self:
-        """Start all parts. If one fails, stop those that were started.
+        """Start all parts of the lab. If one fails, stop those that were started.
 
         Raises:
             LabNotReadyError: a part is missing, or in use.
@@ -95,7 +95,7 @@ class Lab(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop all parts, in reverse order."""
+        """Stop all parts of the lab, in reverse order."""
 
     @property
     def phone(self) -> Phone:

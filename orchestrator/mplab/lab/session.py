@@ -1,4 +1,4 @@
-"""Hold a lab open for manual use: one link condition, one transport, all services running."""
+"""Keep a lab up for manual use: one link condition, one transport, the requested services."""
 
 import json
 from collections.abc import Mapping

@@ -12,7 +12,7 @@ from mplab.format.plan import CellSpec, Plan
 from mplab.run.blocks import EstimateTracker
 
 ENOUGH = "enough"
-"""Question to the host process: are the intervals of the run narrow enough?"""
+"""Question to the host process: are the confidence intervals of the run narrow enough?"""
 
 
 @dataclass(frozen=True)

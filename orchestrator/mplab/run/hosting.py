@@ -1,4 +1,4 @@
-"""Run a run's host process: hooks, containers, answers to the process inside the lab, and that process itself."""
+"""Do the host process's part of a run: hooks, containers, the process inside the lab, and answers to it."""
 
 import json
 import sys

@@ -166,7 +166,7 @@ class ProgressTracker:
 
 @dataclass(frozen=True)
 class RunStatus:
-    """The state of a run.
+    """The state of a run, as read from its directory.
 
     Attributes:
         path: the run directory.

@@ -108,7 +108,7 @@ class RunDirectory:
 
     @property
     def lock_name(self) -> str:
-        """Return the name of the lock of the process that writes to this run (`mplab.base.lock`)."""
+        """Return the name of the lock that a process holds while it writes to this run (`mplab.base.lock`)."""
         return f"run-{self.run_id}"
 
     def load_experiment(

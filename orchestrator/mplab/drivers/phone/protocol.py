@@ -1,4 +1,4 @@
-"""The ``Phone`` protocol; translation of a phone's interface names in records into mplab's names."""
+"""Define the `Phone` protocol; translate a phone's interface names in log records into mplab's names."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,10 @@ class Phone(Machine, Protocol):
         """
 
     def keep(self, name: str, text: str) -> str:
-        """Write a file on the phone that only root can read; return its path. Release of the phone deletes the file."""
+        """Write `text` to a file on the phone that only root can read; return its path.
+
+        The file is deleted when the phone is released.
+        """
 
     def push(self, source: Path, target: str) -> None:
         """Copy a host file to the phone."""
@@ -68,7 +71,10 @@ class Phone(Machine, Protocol):
         """Set kernel parameters: ``{"net.mptcp.enabled": 1}``."""
 
     def counters(self) -> Mapping[str, int]:
-        """Return counters: ``"TcpExt.TCPTimeouts"``, ``"MPTcpExt.MPCapableSYNTX"``, …, ``"wlan0.rx_bytes"``, …"""
+        """Return counters of kernel and interfaces: ``"TcpExt.TCPTimeouts"``, …, ``"wlan0.rx_bytes"``, …
+
+        MPTCP counters have names such as ``"MPTcpExt.MPCapableSYNTX"``.
+        """
 
 
 _Record = TypeVar("_Record", bound=Mapping[str, object])

@@ -69,7 +69,7 @@ class ByHand(Protocol):
     """A proxy with its origin and services, as `mplab proxy` controls it. Every method can raise LabNotReadyError."""
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Return a lock as a context: while it is held, runs and other verbs cannot change the proxy."""
+        """Return a lock as a context: while it is held, runs and other `mplab` commands cannot change the proxy."""
 
     def prepare(self, *, renew: bool) -> Path:
         """Prepare the proxy without starting it; return the folder with secrets and the certificate for phones.

@@ -19,7 +19,7 @@ _GRANTED = re.compile(r"^\s*([\w.]+): granted=true", re.MULTILINE)
 
 
 class Apps:
-    """Apps of one phone."""
+    """The apps of one phone: installation, versions, permissions and data."""
 
     def __init__(self, phone: AdbPhone) -> None:
         self._phone = phone
@@ -104,7 +104,7 @@ class Apps:
         return {line.removeprefix("package:").strip() for line in listing.splitlines() if line.startswith("package:")}
 
     def _allowed(self, package: str) -> set[str]:
-        """Return the permissions that the app has been granted."""
+        """Return the permissions that Android has granted to the app `package`."""
         return set(_GRANTED.findall(self._phone.script(f"dumpsys package {shlex.quote(package)}").stdout))
 
     def stop_updates(self) -> bool:

@@ -16,7 +16,7 @@ from mplab.drivers.phone.adb.server import AdbServer
 
 _CONNECT_TIMEOUT_S = 10.0
 _SCRIPT_TIMEOUT_S = 10.0
-"""The sum of both timeouts must be below `mplab.base.undo.COMMAND_TIMEOUT_S`."""
+"""Limit for the script, s. The sum with `_CONNECT_TIMEOUT_S` must be below `mplab.base.undo.COMMAND_TIMEOUT_S`."""
 
 
 class _Later(TypedDict):

@@ -168,17 +168,17 @@ class AdbPhone:
 
     @property
     def name(self) -> str:
-        """Name in the lab."""
+        """Name of the phone in the lab."""
         return self._name
 
     @property
     def label(self) -> str:
-        """Name and serial, for messages."""
+        """Name and serial of the phone, for messages."""
         return self.link.label
 
     @property
     def serial(self) -> str:
-        """Serial as adb prints it."""
+        """Serial of the phone, as adb prints it."""
         return self.link.serial
 
     @property
@@ -188,7 +188,7 @@ class AdbPhone:
 
     @property
     def rooted(self) -> bool:
-        """True when commands run as root."""
+        """True when mplab runs commands on the phone as root."""
         return self.root is not Root.NONE
 
     @property
@@ -202,7 +202,7 @@ class AdbPhone:
         return dict(self._devices)
 
     def identity(self) -> PhoneIdentity:
-        """Read model, Android version and kernel. Raises DeviceError when the phone is lost."""
+        """Return name, model, Android version and kernel. Raises DeviceError when the phone is lost."""
         names = ("ro.product.manufacturer", "ro.product.model", "ro.build.version.release", "ro.build.display.id")
         text = self.link.run("; ".join([*(f"getprop {name}" for name in names), "uname -r"])).stdout.decode()
         manufacturer, model, release, build, kernel = (line.strip() for line in text.splitlines()[:5])
@@ -215,7 +215,7 @@ class AdbPhone:
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Run a command (as root if the phone is rooted) and wait for it.
+        """Run a command on the phone (as root if the phone is rooted) and wait for it.
 
         Raises:
             DeviceError: the phone is lost, the command takes longer than `timeout_s`, or, with `check`, its exit code
@@ -258,7 +258,7 @@ class AdbPhone:
         return self.programs.path(program)
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> AdbProcess:
-        """Start a program, as root if the phone is rooted. If the connection to the phone is lost, the program ends.
+        """Start a program on the phone, as root if the phone is rooted. It ends if the connection to the phone is lost.
 
         Raises:
             DeviceError: the program could not be started.
@@ -271,9 +271,10 @@ class AdbPhone:
         return process
 
     def keep(self, name: str, text: str) -> str:
-        """Write a private file, readable only by root (without root: by the shell user), and return its path.
+        """Write `text` to a private file on the phone and return its path.
 
-        The file is deleted when the phone is released.
+        Only root can read the file; without root, only adb's shell user can. The file is deleted when the phone is
+        released.
 
         Raises:
             DeviceError: the file could not be written.
@@ -319,7 +320,7 @@ class AdbPhone:
         self._routing.set_default(next(path for path, role in INTERFACES.items() if role == interface))
 
     def sysctl(self, values: Mapping[str, object]) -> None:
-        """Set kernel parameters. Raises DeviceError when one cannot be written."""
+        """Set kernel parameters of the phone. Raises DeviceError when one cannot be written."""
         lines = [
             f"echo {shlex.quote(str(value))} > /proc/sys/{key.replace('.', '/')}\n" for key, value in values.items()
         ]

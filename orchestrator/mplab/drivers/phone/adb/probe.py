@@ -64,7 +64,7 @@ class Probe:
         return PhoneFacts(self.root != "none", self.kernel, agent=agent, interfaces=tuple(self.devices))
 
     def to_json(self) -> dict[str, object]:
-        """Return the fields for ``--json`` and the manifest."""
+        """Return all fields as a dictionary, for ``--json`` and the manifest."""
         return asdict(self)
 
 

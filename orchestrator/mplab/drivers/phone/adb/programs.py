@@ -43,7 +43,7 @@ def host_file(program: Program, abi: str, label: str) -> Path:
 
 
 class PhonePrograms:
-    """Paths of programs on one phone.
+    """Finds programs on one phone, and remembers their paths.
 
     Args:
         link: connection to the phone.

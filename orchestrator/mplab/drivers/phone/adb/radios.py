@@ -127,7 +127,7 @@ def type_bits(generation: Generation, *, only: bool = False) -> int:
 
 
 def parse_types(text: str) -> int:
-    """Parse Android's ``GPRS|EDGE|LTE|NR``, or binary digits, into bits; return 0 when the text is neither."""
+    """Parse network types, written as ``GPRS|EDGE|LTE|NR`` or as binary digits, into bits; return 0 for other text."""
     text = text.strip()
     if re.fullmatch(r"[01]+", text):
         return int(text, 2)

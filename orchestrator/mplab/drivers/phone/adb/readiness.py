@@ -46,7 +46,7 @@ class Readiness:
     problems: tuple[str, ...]
 
     def to_json(self) -> dict[str, object]:
-        """Return the fields for ``cell.json``."""
+        """Return all fields as a dictionary, for ``cell.json``."""
         return asdict(self)
 
 
@@ -98,7 +98,7 @@ def measure_readiness(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str,
 
 
 def check_ready(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None = None) -> Readiness:
-    """Return the result of `measure_readiness`; refuse a phone that is not ready.
+    """Return the result of `measure_readiness`; raise DeviceError if the phone is not ready.
 
     Raises:
         DeviceError: the phone is not ready (the message has every reason), or was lost.

@@ -25,7 +25,7 @@ _WHICH_BOOT = "cat /proc/sys/kernel/random/boot_id; getprop ro.runtime.firstboot
 
 @dataclass(frozen=True)
 class Patience:
-    """Maximum duration of each step, seconds."""
+    """Maximum duration of each recovery step, seconds."""
 
     reconnect_s: float = 15.0
     transport_s: float = 45.0

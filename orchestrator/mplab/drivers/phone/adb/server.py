@@ -44,7 +44,7 @@ class _Connection(AdbConnection):  # type: ignore[misc] # adbutils has no types
 
 
 class OwnClient(adbutils.AdbClient):  # type: ignore[misc]
-    """adbutils client of one running server."""
+    """adbutils client for one running adb server, at any port."""
 
     def make_connection(self, timeout: float | None = None) -> AdbConnection:
         """Return a connection to the server; `timeout` is the limit for each answer, s."""

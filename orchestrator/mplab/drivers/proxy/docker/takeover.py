@@ -30,7 +30,9 @@ def exclusive(stack: DockerStack, *, run_id: str = "") -> Iterator[None]:
 
 @contextmanager
 def taken_over(stack: DockerStack) -> Iterator[None]:
-    """Start the stack on entry, and restore its previous state on exit. The caller must hold `exclusive`.
+    """Return a context in which the stack runs for a run, and which restores the previous state at its end.
+
+    The caller must hold the lock of `exclusive`.
 
     Raises:
         LabNotReadyError: the project has containers that 'mplab proxy up' did not start, or the stack does not start.

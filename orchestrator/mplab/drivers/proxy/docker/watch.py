@@ -51,7 +51,7 @@ class Watch:
         self._since = 0.0
 
     def containers(self) -> dict[str, Container]:
-        """Return the project's containers by service.
+        """Return service → container for all containers of the project.
 
         Raises:
             DeviceError: the engine does not answer.

@@ -162,7 +162,7 @@ def endpoints_of(use: LabUse) -> Endpoints:
 
 @contextlib.contextmanager
 def phone_lock(use: LabUse, *, run_id: str = "") -> Iterator[None]:
-    """Lock the phone for this process. Raises LabNotReadyError."""
+    """Lock the phone during the context. Raises LabNotReadyError if another process holds the lock."""
     _, settings = _parts(use)
     with resource_lock(settings.resource(use.phone), run_id=run_id):
         yield

@@ -43,7 +43,7 @@ class VirtualPhones(PhoneDriver):
 
 
 def check_node(name: str) -> Finding:
-    """Check that this machine can run a phone in a node of the virtual lab."""
+    """Return a finding: whether this machine can run a phone in a node of the virtual lab."""
     subject = f"phone {name}"
     try:
         check_namespaces()

@@ -33,7 +33,7 @@ from mplab.userfiles.machines import ShapingMachine
 
 
 class VirtualLab(BaseLab):
-    """The lab on this machine only; see `Lab`.
+    """The lab whose parts all run on this machine; see `Lab`.
 
     A lab file can replace the router by a virtual router, and proxy and origin by containers.
     """
