@@ -83,7 +83,7 @@ class Changer:
             self._interfaces[name] = interface
 
     def look(self, moment: Moment) -> None:
-        """Read the state of the interfaces again that `moment` has changed: the next change starts from this state."""
+        """Read again the interfaces that `moment` has changed: the next change starts from their current state."""
         if moment.default_route:
             for interface in self._interfaces.values():
                 interface.read()

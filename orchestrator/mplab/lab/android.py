@@ -157,13 +157,13 @@ class AndroidSide:
         return self._phone.script("iptables -w -t nat -C OUTPUT -j mplab", check=False).exit_code == 0
 
     def look(self, app: AndroidApp | None) -> PhoneLook:
-        """Check that the phone is fit for a cell, and read the version of its app.
+        """Check that the phone is ready for a cell; return its state and the version of the cell's app.
 
         Args:
             app: app of the cell, or None.
 
         Raises:
-            DeviceError: the phone is not fit; the message has every reason.
+            DeviceError: the phone is not ready; the message has every reason.
             StepError: the app is not installed.
         """
         phone = self._phone
@@ -288,7 +288,7 @@ class LookPart:
         """Start to record the phone's log; check the phone, and write its state into the report.
 
         Raises:
-            DeviceError: the phone is not fit.
+            DeviceError: the phone is not ready.
             StepError: the cell's app is not installed.
             InvalidCellError: traffic can bypass the agent.
         """

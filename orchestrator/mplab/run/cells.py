@@ -52,7 +52,7 @@ class CellRunner:
         """Run attempts at a cell until one is ok or no retry is left. Return the content of its ``cell.json``.
 
         Raises:
-            LabNotReadyError: the lab cannot be restored; the cell stays open.
+            LabNotReadyError: the lab cannot be restored; the cell stays incomplete.
         """
         attempts: list[AttemptRecord] = self.directory.earlier_attempts(spec.id)
         retries, losses = self.experiment.retries, 0
@@ -87,7 +87,7 @@ class CellRunner:
         """Restart the lab programs that have ended; return one sentence for each.
 
         Raises:
-            LabNotReadyError: a program cannot be restarted; the cell stays open.
+            LabNotReadyError: a program cannot be restarted; the cell stays incomplete.
         """
         try:
             restored = self.lab.revive()

@@ -98,14 +98,16 @@ def remember_lab(use: LabUse) -> None:
 
 
 def check_lab(use: LabUse, whose: object) -> None:
-    """Check that a lab file uses nothing outside the virtual lab, or that this user has run an experiment with it.
+    """Raise InputError if a lab file uses resources outside the virtual lab that this user has not allowed.
+
+    A user allows them by running an experiment with the lab file.
 
     Args:
         use: the lab.
-        whose: the bundle or run directory that its file came with.
+        whose: the bundle or run directory that the lab file came with.
 
     Raises:
-        InputError: neither is true; the message lists the resources that the lab file would use.
+        InputError: the message lists the resources.
     """
     if use.file is None or not (resources := list(outside(use.file))) or _lab_note(use.file).is_file():
         return

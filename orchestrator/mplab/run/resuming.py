@@ -1,4 +1,4 @@
-"""Resume a run: plan its open cells, and check that they would be comparable with the complete cells."""
+"""Resume a run: plan the cells that are left, and check that they would be comparable with the complete cells."""
 
 from dataclasses import replace
 from pathlib import Path

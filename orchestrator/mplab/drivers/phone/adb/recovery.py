@@ -135,7 +135,7 @@ class Recovery:
         self._phone.renew()
 
     def _answers(self, before: bytes) -> bool:
-        """Return True while the phone answers and has not rebooted; `before` is its boot id before the reboot."""
+        """Return whether the phone answers and has not rebooted since its boot id was `before`."""
         try:
             output = self._phone.link.run(_WHICH_BOOT, timeout_s=5)
         except DeviceError:

@@ -166,8 +166,8 @@ _PROC = Path("/proc")
 def open_network(container: Container, service: str) -> int:
     """Return a file descriptor of a container's network namespace.
 
-    A process of the container is found by its control group. The engine's process ids are wrong on this machine when
-    the engine runs in its own PID namespace.
+    A process of the container is found by its control group, because the process ids that the engine reports are wrong
+    when the engine runs in its own PID namespace.
 
     Args:
         container: a running container.

@@ -30,7 +30,7 @@ def exclusive(stack: DockerStack, *, run_id: str = "") -> Iterator[None]:
 
 @contextmanager
 def taken_over(stack: DockerStack) -> Iterator[None]:
-    """Return a context in which the stack runs for a run, and which restores the previous state at its end.
+    """Return a context in which the stack of containers runs; at its end, the stack's previous state is restored.
 
     The caller must hold the lock of `exclusive`.
 

@@ -144,7 +144,7 @@ class VirtualLab(BaseLab):
         return self._stack.enter_context(held)
 
     def describe(self) -> Mapping[str, object]:
-        """Return the nodes, the kernel, tc and busybox of each virtual router, and facts about the servers."""
+        """Return the nodes, versions of kernel, tc and busybox of each virtual router, and facts about the servers."""
         return {"nodes": sorted(self.nodes), "routers": self._facts, **self.servers.describe()}
 
     def capture_points(self) -> list[CapturePoint]:
