@@ -31,7 +31,7 @@ class CellJob:
         spec: entry of the cell in the plan.
         experiment: experiment of the cell.
         scenario: scenario to run.
-        transport: transport of the phone's TCP.
+        transport: transport that carries the TCP connections of the phone's apps.
         app: the Android app that the scenario uses, or None.
         directory: folder for all files of the attempt.
         attempt: number of the attempt, from 1.
@@ -77,9 +77,9 @@ class Attempt:
         apps: apps that the scenario has open.
         treatment: the requested treatment.
         observe: writes ``scenario.jsonl``.
-        watch: functions that raise DeviceError if a part of the lab, or the agent, has ended.
+        watch: checks, each of which raises DeviceError if a part of the lab, or the agent, has ended.
         report: filled in by the steps.
-        evidence: evidence of an attempt that completed all its steps; otherwise None.
+        evidence: measurements of an attempt that completed all its steps; otherwise None.
     """
 
     lab: Lab
@@ -90,7 +90,7 @@ class Attempt:
     evidence: CellEvidence | None = None
 
     def __post_init__(self) -> None:
-        """Begin with an empty report."""
+        """Derive the requested treatment from `job`; begin with an empty report and a closed observation log."""
         job = self.job
         self.treatment = Treatment(
             transport=job.transport,
@@ -111,7 +111,7 @@ class ObservationLog:
 
     Args:
         path: path of the file, which must not exist yet.
-        clock: Unix time, s.
+        clock: returns Unix time, s.
     """
 
     def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
@@ -122,14 +122,14 @@ class ObservationLog:
         """Texts of the observations ``warning``, without duplicates."""
 
     def __enter__(self) -> Self:
-        """Open the file."""
+        """Open ``scenario.jsonl``."""
         self._file = self._path.open("x", encoding="utf-8")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the file."""
+        """Close ``scenario.jsonl``."""
         if self._file is not None:
             self._file.close()
 

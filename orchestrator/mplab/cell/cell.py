@@ -1,4 +1,4 @@
-"""Run one attempt at a cell: start its steps in order, end them in reverse order, judge."""
+"""Run one attempt at a cell: start its steps in order, end them in reverse order, judge the cell."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -25,7 +25,7 @@ class CellAttempt:
     def __init__(self, lab: Lab, job: CellJob, instruments: Instruments) -> None:
         self._attempt = Attempt(lab, job, instruments)
         self._doing = ""
-        """The current step."""
+        """Name of the current step."""
         self._causes: list[str] = []
 
     def run(self) -> CellReport:
@@ -78,7 +78,7 @@ class CellAttempt:
             error.add_note(str(problem))
 
     def _do(self, name: str, action: Callable[[], None]) -> None:
-        """Run the start or the end of a step, reported and timed under `name`; "": neither reported nor timed.
+        """Run the start or the end of a step; report and time it under `name`. With the name "", do neither.
 
         Times of the same name are added up.
         """
@@ -97,7 +97,7 @@ class CellAttempt:
                 timings[name] = round(timings.get(name, 0.0) + clock() - started, 4)
 
     def _name_causes(self, error: CellError) -> None:
-        """If a program of the lab or the agent has ended, make that the first reason: it caused the cell's error."""
+        """If parts of the lab or the agent have ended, record that as the first reason: it caused the cell's error."""
         try:
             check_each(self._attempt.watch)
         except DeviceError as cause:

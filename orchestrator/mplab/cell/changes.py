@@ -1,4 +1,4 @@
-"""Make the changes of a link condition at their times, in parallel with the scenario."""
+"""Make the changes of a link condition at their planned times, in parallel with the scenario."""
 
 import threading
 import time
@@ -29,7 +29,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of a change.
+    """The effect that a change of the link condition had on its path.
 
     Attributes:
         outage: ``begins`` or ``ends``, if the change made the path unusable or usable; otherwise "".
@@ -41,14 +41,14 @@ class Effect:
 
 
 class Changer:
-    """Makes single changes of the phone's interfaces and of the link conditions.
+    """Makes one change at a time to the phone's interfaces, its routes, and the conditions of its links.
 
     Args:
         phone: the phone, with its transport set up.
         shaper: shapes the paths.
         endpoints: endpoints of the lab.
-        paths: current condition of each interface.
-        undo: receives the undo of changes of the phone. That of the link conditions is registered already.
+        paths: interface → link condition before the first change.
+        undo: receives the undo of changes to the phone. The undo of the link conditions is registered already.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Changer:
             self._interfaces[name] = interface
 
     def look(self, moment: Moment) -> None:
-        """Read again the state of the interfaces that a change affected: the next change starts from this state."""
+        """Read again the interfaces that `moment` has changed: the next change starts from their current state."""
         if moment.default_route:
             for interface in self._interfaces.values():
                 interface.read()
@@ -91,7 +91,7 @@ class Changer:
             self._interfaces[moment.device].read()
 
     def carry_out(self, moment: Moment) -> Effect:
-        """Make a change. Raises DeviceError if phone or emulator did not make it."""
+        """Make a change and return its effect. Raises DeviceError if the phone or the link emulator did not make it."""
         device = moment.device
         before = device in self._out
         none = self._move(moment)
@@ -101,7 +101,14 @@ class Changer:
         return Effect("ends" if before and device not in self._out else "", none)
 
     def _move(self, moment: Moment) -> str:
-        """Change the phone's interfaces, routes or MPTCP. Return why that had no effect, or "". Raises DeviceError."""
+        """Change the phone's interfaces, routes or MPTCP.
+
+        Returns:
+            Why the change had no effect; "" if it had one.
+
+        Raises:
+            DeviceError: the phone did not make the change.
+        """
         device = moment.device
         none = ""
         if moment.interface == "down" or moment.access_point == "lost":
@@ -123,7 +130,7 @@ class Changer:
         return none
 
     def _settle(self, device: str) -> None:
-        """Mark the path usable after its interface came up, unless its radio is off."""
+        """Mark the path of an interface that came up as usable, unless its radio is off."""
         if device not in self._dark:
             self._out.discard(device)
 
@@ -149,11 +156,11 @@ class ChangeSchedule:
     A change that fails ends the schedule. The block then ends with that error, unless it raises another error.
 
     Args:
-        moments: the changes, first one first.
+        moments: the changes, in the order of their times.
         changer: makes the changes.
-        observe: called with each change as the observation ``change``.
-        monotonic: clock of the changes' times, s.
-        wall: Unix time, s.
+        observe: records each change as an observation ``change``.
+        monotonic: clock by which the changes are timed, s.
+        wall: returns Unix time, s.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from mplab.userfiles.app import AndroidApp
 TLS_KEYS = "tls-keys.txt"
 """File in a cell's ``logs``: the keys of the browser's TLS connections, if captures keep payload."""
 SCREENSHOTS = {"phone": "screenshots", "peer": "screenshots-peer"}
-"""Node of a browser → folder in a cell for files of its failed steps. Each browser counts its own steps."""
+"""Node of a browser → folder in a cell for the screenshots of its failed steps. Each browser counts its own steps."""
 
 
 def make_context(attempt: Attempt, scratch: Path) -> Context:
@@ -49,7 +49,7 @@ def make_context(attempt: Attempt, scratch: Path) -> Context:
 def open_browsers(attempt: Attempt, node: str) -> BrowserFactory:
     """Return a factory of browsers on the node ``phone`` or ``peer``.
 
-    The factory raises an error for a new browser that is not clean (`prove_clean`).
+    The factory raises StepError if a new browser has stored state (`prove_clean`).
     """
     job, screenshots = attempt.job, attempt.job.directory / SCREENSHOTS[node]
     # If captures have no payload, the keys of TLS connections decrypt nothing.

@@ -41,13 +41,13 @@ class CellEvidence:
 
     Attributes:
         active: result of the test connection before the scenario.
-        changed: growth of each counter during the scenario; see `Counters`.
-        captures: result of each capture.
+        changed: node → counter → growth during the scenario.
+        captures: result of each packet capture.
         captured: True if packets were captured on the phone.
         connections, subflows: rows from the phone's captures, without connections that began before them.
         agent_log, proxy_log: records that agent and proxy logged during the cell.
         disturbances: changes that the experiment made to the paths during the scenario.
-        parts: reasons from `CellPart.judge` of the lab's own steps why the cell is invalid.
+        parts: why the cell is invalid according to the steps that the lab added (`CellPart.judge`), one sentence each.
     """
 
     active: ActiveCheck
@@ -62,7 +62,7 @@ class CellEvidence:
     parts: Sequence[str] = ()
 
     def of_transport(self, paths: Mapping[str, PathCondition]) -> TransportEvidence:
-        """Return the evidence for a transport's verdict under the requested link conditions."""
+        """Return the evidence from which a transport judges the cell; `paths`: interface → requested link condition."""
         return TransportEvidence(
             active=self.active,
             phone_counters=self.changed["phone"],
@@ -92,12 +92,12 @@ def begun_in(tables: CapturedTables) -> tuple[list[ConnectionRow], list[SubflowR
 
 
 def grown(before: Counters, after: Counters) -> Counters:
-    """Return the growth of every counter, by node."""
+    """Return node → counter → growth from `before` to `after`."""
     return {node: difference(before[node], after[node]) for node in before}
 
 
 def keep_counters(directory: Path, before: Counters, after: Counters) -> None:
-    """Write ``counters/NODE-before.json`` and ``counters/NODE-after.json`` of a cell."""
+    """Write ``counters/NODE-before.json`` and ``counters/NODE-after.json`` into a cell's directory."""
     folder = directory / "counters"
     folder.mkdir()
     for when, counters in (("before", before), ("after", after)):

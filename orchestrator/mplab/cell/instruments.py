@@ -1,4 +1,4 @@
-"""Define the instruments of a cell (clocks, host load, decoder of captures, time limit), and compute its traffic."""
+"""Define a cell's measuring instruments: clocks, host load, decoder of captures, time limit; compute its traffic."""
 
 import json
 import os
@@ -49,9 +49,10 @@ def read_trace(files: Sequence[Path]) -> CapturedTables:
 def traffic(
     before: Mapping[str, int], after: Mapping[str, int], interfaces: Iterable[str]
 ) -> dict[str, dict[str, int]]:
-    """Return the traffic of each interface, headers included: ``{bytes_up, bytes_down, packets_up, packets_down}``.
+    """Return interface → traffic with headers: ``{bytes_up, bytes_down, packets_up, packets_down}``.
 
-    An interface without counters is left out: a phone without root may hide the counters.
+    The traffic is the difference of the phone's counters `before` and `after`. An interface without counters is left
+    out: a phone without root may hide the counters.
     """
     names = {"bytes_up": "tx_bytes", "bytes_down": "rx_bytes", "packets_up": "tx_packets", "packets_down": "rx_packets"}
     return {
@@ -62,7 +63,11 @@ def traffic(
 
 
 def count_subflows(subflows: Iterable[SubflowRow]) -> dict[str, dict[str, int]]:
-    """Return per interface: number of established subflows, and bytes up and down."""
+    """Return interface → ``{established, bytes_up, bytes_down}``.
+
+    ``established`` is the number of established subflows. The byte counts are those of all subflows, without
+    retransmissions and reinjections.
+    """
     counts: dict[str, dict[str, int]] = {}
     for flow in subflows:
         entry = counts.setdefault(flow["interface"], {"established": 0, "bytes_up": 0, "bytes_down": 0})
@@ -79,11 +84,11 @@ class Instruments:
     Attributes:
         limit: limits the time of a scenario.
         monotonic: clock for durations, s.
-        wall: Unix time, s.
+        wall: returns Unix time, s.
         sleep: waits for a number of seconds.
         load: samples this host's counters.
-        load_average: load average of the last minute.
-        cpu_percent: CPU use of this host since the previous call, percent.
+        load_average: returns this host's load average of the last minute.
+        cpu_percent: returns the CPU use of this host since the previous call, percent.
         cpus: number of processors of this host.
         read_trace: decodes capture files.
     """

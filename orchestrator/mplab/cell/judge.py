@@ -27,7 +27,7 @@ class CellVerdict:
 
 
 def judge(evidence: CellEvidence, treatment: Treatment) -> CellVerdict:
-    """Judge a cell that completed all its steps."""
+    """Judge a cell that completed all its steps: compare `evidence` with the requested `treatment`."""
     links, absent = evidence.changed["links"], evidence.disturbances.devices
     reasons = [
         *_judge_proxy(evidence.proxy_algorithms, treatment.congestion_control),
@@ -40,7 +40,7 @@ def judge(evidence: CellEvidence, treatment: Treatment) -> CellVerdict:
 
 
 def judge_active(active: ActiveCheck, treatment: Treatment) -> list[str]:
-    """Return why the test connection before the scenario was not as requested; empty if it was."""
+    """Return why the test connection before the scenario did not use the requested transport; empty if it did."""
     reasons = treatment.transport.check_active(active)
     algorithm = active.get("congestion_control", "")
     if algorithm != treatment.congestion_control:
@@ -58,7 +58,7 @@ def _judge_proxy(used: Sequence[str], requested: str) -> list[str]:
 def judge_links(
     requested: Mapping[str, PathCondition], measured: Mapping[str, PathMeasurement], tolerance: Tolerance
 ) -> list[str]:
-    """Return why the measured links are not the requested ones; empty if they are."""
+    """Return why the measured links are not the requested ones, one sentence for each difference; empty if they are."""
     return [
         reason
         for interface, path in requested.items()
@@ -124,10 +124,10 @@ _CHANCE = 1e-4
 
 
 def _judge_loss(requested: PathCondition, measured: PathMeasurement) -> list[str]:
-    """Compare the loss of echoes with the binomial distribution; bursts reduce the effective number of echoes.
+    """Return why the measured loss of echoes is not the requested one, by the binomial distribution; empty if it is.
 
-    The variance of the mean of n values of a two-state Markov chain equals that of n (1 - c) / (1 + c) independent
-    values, where c is the correlation of two consecutive values.
+    Bursts of losses reduce the effective number of echoes. The variance of the mean of n values of a two-state Markov
+    chain equals that of n (1 - c) / (1 + c) independent values, where c is the correlation of two consecutive values.
     """
     wanted = requested.round_trip_loss_percent
     correlation = max(
@@ -168,12 +168,12 @@ _UNASKED_LOSSES = ("kernel_dropped", "dropped_send", "dropped_memory")
 
 
 def judge_emulation(counters: Mapping[str, int], absent: Collection[str] = ()) -> list[str]:
-    """Return the losses of the link emulator that were not requested, one sentence for each; empty if there are none.
+    """Return a sentence for each counter of packets that the link emulator lost although no loss was requested.
 
     Args:
         counters: growth of each of the shaper's counters during the cell.
-        absent: interfaces of the phone with outages. Their counter ``dropped_send`` is ignored, because packets sent
-            to an interface that is down are lost on sending.
+        absent: interfaces of the phone with outages. Their counter ``dropped_send`` is ignored, because packets sent to
+            an interface that is down are lost on sending.
     """
     return [
         f"the link emulator lost {lost} packets that it should not have ({name}): the host is too busy"

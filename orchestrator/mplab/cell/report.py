@@ -19,7 +19,7 @@ from mplab.format.plan import CellSpec
 
 @dataclass
 class CellReport:
-    """Report that the steps of a cell fill in, as far as the cell gets; see `CellRecord` for the fields."""
+    """Report on an attempt, which the steps fill in until the cell ends; see `CellRecord` for the fields."""
 
     spec: CellSpec
     attempt: int
@@ -38,16 +38,16 @@ class CellReport:
 
     @property
     def duration_s(self) -> float:
-        """Return the time of all steps, in seconds."""
+        """Return the total duration of all steps, in seconds."""
         return sum(self.timings_s.values())
 
     @property
     def reason(self) -> str:
-        """Return all reasons in one line."""
+        """Return all reasons why the cell is not ok, in one line."""
         return "; ".join(self.reasons)
 
     def as_attempt(self) -> AttemptRecord:
-        """Return the entry of an attempt in ``cell.json``."""
+        """Return the entry for this attempt in ``attempts`` of ``cell.json``."""
         return AttemptRecord(attempt=self.attempt, outcome=self.outcome, reason=self.reason)
 
     def record(self, attempts: Sequence[AttemptRecord]) -> CellRecord:

@@ -52,16 +52,16 @@ class Step:
     attempt: Attempt
 
     def start(self) -> None:
-        """Do the step. Raises CellError, which ends the cell."""
+        """Do the work of this step that the following steps depend on. Raises CellError, which ends the cell."""
 
     def collect(self) -> None:
-        """Collect the step's measurements. Called only if every step succeeded. Raises CellError."""
+        """Read the step's measurements. Called only if every step of the cell succeeded. Raises CellError."""
 
     def finish(self) -> None:
         """Release what `start` acquired. Called once for each `start`, even if that raised. Raises CellError."""
 
     def end(self) -> None:
-        """Collect and finish. Raises CellError."""
+        """Call `collect` and then, even if it raises, `finish`. Raises CellError."""
         try:
             self.collect()
         finally:
@@ -108,41 +108,41 @@ def steps_of(attempt: Attempt) -> list[Step]:
 
 @dataclass
 class Rest(Step):
-    """Wait, so that radios and hosts become idle after the previous cell or attempt."""
+    """Wait for the experiment's rest time, so that radios and hosts become idle after the previous cell or attempt."""
 
     name = "rest"
 
     def start(self) -> None:
-        """Wait."""
+        """Wait for the experiment's rest time."""
         self.attempt.instruments.sleep(self.attempt.job.experiment.rest_s)
 
 
 @dataclass
 class Observe(Step):
-    """Open ``scenario.jsonl``; read the phone's identity."""
+    """Keep ``scenario.jsonl`` open during the attempt; read the phone's identity."""
 
     end_name = _CLEAN_UP
 
     def start(self) -> None:
-        """Read the identity, and open the file."""
+        """Write the phone's identity into the report, and open ``scenario.jsonl``."""
         self.attempt.report.phone |= asdict(self.attempt.lab.phone.identity())
         self.attempt.observe.__enter__()
 
     def finish(self) -> None:
-        """Close the file; add the scenario's warnings to the report."""
+        """Close ``scenario.jsonl``; add the scenario's warnings to the report."""
         self.attempt.report.warnings += self.attempt.observe.warnings
         self.attempt.observe.__exit__(None, None, None)
 
 
 @dataclass
 class PartStart(Step):
-    """Start a step that the lab adds to the cell (`CellPart`), here called a step of the lab."""
+    """Start a step that the lab adds to each cell (`CellPart`), here called the lab's step. `PartEnd` finishes it."""
 
     part: CellPart
     started: bool = False
 
     def __post_init__(self) -> None:
-        """Use the name of the lab's step."""
+        """Take the name of the lab's step."""
         self.name = self.part.name
 
     def start(self) -> None:
@@ -153,9 +153,9 @@ class PartStart(Step):
 
 @dataclass
 class PartEnd(Step):
-    """Finish a step of the lab if it was started. This step has no start of its own.
+    """Finish a lab's step if `PartStart` has started it.
 
-    Its position in `steps_of` decides when the lab's step is finished: steps end in reverse order.
+    The position of this object in `steps_of` decides when the lab's step is finished: steps end in reverse order.
     """
 
     end_name = _CLEAN_UP
@@ -170,7 +170,10 @@ class PartEnd(Step):
 
 @dataclass
 class KeepSession(Step):
-    """Hold the scenario's session. `Prepare` opens it; this step closes it after the services' logs were copied."""
+    """Keep the scenario's session (its prepared app). `Prepare` opens it.
+
+    This step closes the session, after the services' logs were copied.
+    """
 
     end_name = _CLEAN_UP
 
@@ -179,25 +182,25 @@ class KeepSession(Step):
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def start(self) -> None:
-        """Make the context of the scenario."""
+        """Make the `Context` of the scenario, with a scratch folder that is removed after the attempt."""
         scratch = self.attempt.lab.scratch / "cell"
         self.attempt.undo.register("scratch folder", lambda: shutil.rmtree(scratch, ignore_errors=True))
         scratch.mkdir(exist_ok=True)
         self.context = make_context(self.attempt, scratch)
 
     def open(self, scenario: AnyScenario) -> None:
-        """Open the session."""
+        """Open the scenario's session."""
         opening = scenario.open(self.context, self.attempt.job.use.parameters)
         self.session = self._stack.enter_context(opening)
 
     def finish(self) -> None:
-        """Close the session."""
+        """Close the scenario's session."""
         self._stack.close()
 
 
 @dataclass
 class ServicesStep(Step):
-    """Check the services that the scenario uses; copy the lines that they and the origin log during the cell."""
+    """Check the services that the scenario uses; copy the log lines that they and the origin write during the cell."""
 
     name = "services"
     end_name = _CLEAN_UP
@@ -205,7 +208,7 @@ class ServicesStep(Step):
     _marks: Sequence[LogMark] = ()
 
     def start(self) -> None:
-        """Check the services; record the sizes of all logs."""
+        """Check the services that the scenario uses; record the sizes of their logs and of the origin's."""
         lab, names = self.attempt.lab, self.attempt.job.scenario.services
         lab.services.check(names)
         self._marks = [lab.services.mark(names), LogMark.of(lab.origin_logs())]
@@ -237,14 +240,14 @@ class CheckStep(Step):
 
 @dataclass
 class Prepare(Step):
-    """Prepare the app: enter the session."""
+    """Prepare the scenario's app by opening the scenario's session."""
 
     name = "prepare"
 
     session: KeepSession
 
     def start(self) -> None:
-        """Open the session."""
+        """Open the scenario's session."""
         with self.attempt.apps.kept_on_failure():
             self.session.open(self.attempt.job.scenario)
 
@@ -264,14 +267,14 @@ class ShapeStep(Step):
 
 
 def apply_links(attempt: Attempt) -> None:
-    """Apply the link condition; the random losses start from the seed of the cell."""
+    """Apply the cell's link condition; the random losses start from the seed of the cell."""
     link = attempt.job.link
     attempt.lab.shaper.apply(attempt.treatment.paths, seed=attempt.job.spec.seed, core_rtt_ms=link.core_rtt_ms)
 
 
 @dataclass
 class ProbeStep(Step):
-    """Measure the paths, up to 3 times until they are as requested: another program may have disturbed a probe.
+    """Measure the paths until they are as requested, at most 3 times: other programs may disturb a measurement.
 
     All results are written to ``logs/probes.json``.
     """
@@ -279,7 +282,7 @@ class ProbeStep(Step):
     name = "probe"
 
     def start(self) -> None:
-        """Probe the paths. Raises InvalidCellError if the last probe did not measure the requested condition."""
+        """Measure the paths. Raises InvalidCellError if the last measurement differs from the requested condition."""
         attempt, job, report = self.attempt, self.attempt.job, self.attempt.report
         shaper, paths = attempt.lab.shaper, attempt.treatment.paths
         probes = []
@@ -321,7 +324,7 @@ class SetUpTransport(Step):
     agent: Agent = field(init=False)
 
     def start(self) -> None:
-        """Set up the transport."""
+        """Set up the transport, and add its agent to the checked programs (`Attempt.watch`)."""
         attempt = self.attempt
         self.agent = attempt.lab.set_up_transport(attempt.job.transport, logs=attempt.job.logs, undo=attempt.undo)
         attempt.watch.append(self.agent.check_alive)
@@ -329,7 +332,7 @@ class SetUpTransport(Step):
 
 @dataclass
 class Prove(Step):
-    """Open a test connection and check that it is as requested."""
+    """Open a test connection, and check that it uses the requested transport and congestion control."""
 
     name = "prove"
 
@@ -337,7 +340,7 @@ class Prove(Step):
     active: ActiveCheck = field(init=False)
 
     def start(self) -> None:
-        """Open the test connection. Raises InvalidCellError if it is not as requested."""
+        """Open the test connection. Raises InvalidCellError if its transport or congestion control is wrong."""
         attempt, report = self.attempt, self.attempt.report
         self.active = self.transport.agent.check(subflows=attempt.job.transport.expected_subflows)
         report.proof = TransportProof.model_validate({"active": self.active})
@@ -350,7 +353,7 @@ class Prove(Step):
 
 @dataclass
 class Capture(Step):
-    """Capture at all points of the lab."""
+    """Capture packets at all capture points of the lab."""
 
     name = "capture"
     end_name = "stop captures"
@@ -359,21 +362,21 @@ class Capture(Step):
     _captures: Captures | None = None
 
     def start(self) -> None:
-        """Start the captures."""
+        """Start the packet captures."""
         attempt, job = self.attempt, self.attempt.job
         self._captures = Captures(attempt.lab.capture_points(), job.experiment.capture, job.directory)
         attempt.undo.register("captures", self._captures.stop)  # for captures that `finish` could not stop
         self._captures.start()
 
     def finish(self) -> None:
-        """Stop the captures."""
+        """Stop the packet captures; keep their results."""
         if self._captures is not None:
             self.results = self._captures.stop()
 
 
 @dataclass
 class RunAgent(Step):
-    """Run the agent on the phone, from before the scenario until after it."""
+    """Run the agent on the phone, from before the scenario starts until it has ended."""
 
     name = "agent"
     end_name = "stop"
@@ -391,27 +394,30 @@ class RunAgent(Step):
 
 @dataclass
 class CountBefore(Step):
-    """Read the counters, and mark the end of the proxy's log, before the scenario. `CountAfter` sets `after`."""
+    """Read the counters and the end of the proxy's log before the scenario.
+
+    `before` has the counters. `CountAfter` sets `after` to the counters after the scenario.
+    """
 
     before: Counters = field(init=False)
     after: Counters = field(init=False)
     proxy_mark: int = 0
 
     def start(self) -> None:
-        """Read the counters."""
+        """Read the counters of phone, proxy and links, and the end of the proxy's log."""
         self.before = read_counters(self.attempt)
         self.proxy_mark = self.attempt.lab.proxy.log_end()
 
 
 @dataclass
 class CountAfter(Step):
-    """Read the counters after the scenario."""
+    """Read the counters of phone, proxy and links after the scenario."""
 
     transport: SetUpTransport
     counters: CountBefore
 
     def start(self) -> None:
-        """Read the counters. Raises DeviceError if the agent has ended."""
+        """Read the counters, and record the traffic as an observation. Raises DeviceError if the agent has ended."""
         attempt = self.attempt
         before, after = self.counters.before, read_counters(attempt)
         self.counters.after = after
@@ -421,7 +427,7 @@ class CountAfter(Step):
 
 
 def read_counters(attempt: Attempt) -> Counters:
-    """Return the current counters of phone, proxy and links."""
+    """Return the current counters of phone, proxy and links: node → counter → value."""
     lab = attempt.lab
     return {"phone": lab.phone.counters(), "proxy": lab.proxy.counters(), "links": lab.shaper.counters()}
 
@@ -445,7 +451,7 @@ class RunScenario(Step):
     changes: ChangeSchedule
 
     def start(self) -> None:
-        """Run the session within its time limit."""
+        """Run the scenario's session within its time limit."""
         attempt, session = self.attempt, self.session
         limit = attempt.instruments.limit(session.context.time_limit_s, attempt.job.use.label)
         with self.changes, self._host_load(), attempt.apps.kept_on_failure(), limit:
@@ -469,7 +475,7 @@ class RunScenario(Step):
 
 @dataclass
 class EvidenceStep(Step):
-    """Collect the evidence for the verdict after all other steps have ended; the lab must still be alive."""
+    """Collect the evidence for the verdict after all other steps have ended, while the lab is still up."""
 
     end_name = "evidence"
 
@@ -481,7 +487,7 @@ class EvidenceStep(Step):
     changes: ChangeSchedule
 
     def collect(self) -> None:
-        """Collect the evidence, and complete the report."""
+        """Collect the evidence, complete the report, and check that lab and services are still alive."""
         attempt, lab, report = self.attempt, self.attempt.lab, self.attempt.report
         counters = self.counters
         keep_counters(attempt.job.directory, counters.before, counters.after)
@@ -521,7 +527,7 @@ class EvidenceStep(Step):
         lab.services.check(attempt.job.scenario.services)
 
     def _phone_captures(self) -> list[Path]:
-        """Return the capture files of the phone's interfaces."""
+        """Return the existing capture files of the phone's interfaces."""
         files = {result.file for result in self.captures.results}
         names = (f"phone-{interface}.pcapng" for interface in self.attempt.lab.phone.interfaces)
         return [self.attempt.job.directory / name for name in names if name in files]

@@ -1,4 +1,6 @@
-"""Open labs: phone, shapers, proxy and origin that an experiment runs on. The virtual lab needs only this machine.
+"""Open labs: the phone, shapers, proxy and origin with which an experiment runs.
+
+The virtual lab needs only this machine.
 
 Belongs here: how the parts of a lab are put together and started. Not here: the parts (`drivers`), their settings in a
 lab file (`userfiles`), the cells that run in a lab (`cell`, `run`).

@@ -40,10 +40,10 @@ class PhoneLook:
     """The state of a phone before a cell.
 
     Attributes:
-        facts: for ``cell.json``: serial, condition, clock, versions, and uncontrolled features.
-        clock_offset_ms: offset of its clock from this host's; positive: it is ahead.
+        facts: entries for ``cell.json``: serial, condition, clock, versions, and uncontrolled features.
+        clock_offset_ms: the phone's clock minus this host's clock, ms.
         warnings: possible disturbances of the cell.
-        ways_past: see `AndroidSide.ways_past`.
+        ways_past: why traffic can bypass the agent; see `AndroidSide.ways_past`.
     """
 
     facts: Mapping[str, str | Sequence[str]]
@@ -53,7 +53,7 @@ class PhoneLook:
 
 
 class AndroidSide:
-    """A phone on adb, as cells use it.
+    """Prepares, checks and recovers a phone on adb for cells; opens its apps, and records its screen and log.
 
     Args:
         phone: the phone; rooted, unless the lab file uses it without root.
@@ -96,7 +96,7 @@ class AndroidSide:
 
     @staticmethod
     def check_root(phone: AdbPhone, file: AndroidPhoneFile) -> None:
-        """Raise LabNotReadyError if a phone is not rooted and its lab file does not allow that."""
+        """Raise LabNotReadyError if a phone is not rooted, unless its lab file says ``root: none``."""
         if not phone.rooted and not file.unrooted:
             raise LabNotReadyError(
                 f"{phone.label}: not rooted: only root can redirect its traffic to the agent, and a run needs that; "
@@ -111,7 +111,7 @@ class AndroidSide:
         phone.script(iptables_script(self._proxy))
 
     def recover(self, reason: str) -> str:
-        """Check the phone after a failed attempt. If it does not work, take the steps of the recovery ladder in order.
+        """Check the phone after a failed attempt. If it does not work, run the recovery steps in order.
 
         Args:
             reason: why the attempt failed.
@@ -157,13 +157,13 @@ class AndroidSide:
         return self._phone.script("iptables -w -t nat -C OUTPUT -j mplab", check=False).exit_code == 0
 
     def look(self, app: AndroidApp | None) -> PhoneLook:
-        """Check that the phone is fit for a cell, and read the version of its app.
+        """Check that the phone is ready for a cell; return its state and the version of the cell's app.
 
         Args:
             app: app of the cell, or None.
 
         Raises:
-            DeviceError: the phone is not fit; the message has every reason.
+            DeviceError: the phone is not ready; the message has every reason.
             StepError: the app is not installed.
         """
         phone = self._phone
@@ -190,23 +190,24 @@ class AndroidSide:
         return PhoneLook(facts, round(readiness.clock.offset_s * 1000, 3), warnings, self.ways_past())
 
     def log(self) -> LogCut:
-        """Start recording the phone's log (logcat)."""
+        """Start to record the phone's log (logcat); return the recording."""
         return LogCut(self._phone)
 
     @property
     def films(self) -> bool:
-        """Return whether the lab file requests a film of every cell."""
+        """Return whether the lab file requests a recording of the phone's screen in every cell."""
         return bool(self._file.record_screen)
 
     def film(self, cell: Path) -> Film:
-        """Start filming the phone's screen; the files are in ``film`` of the folder `cell`. Raises DeviceError."""
+        """Start to record the phone's screen into ``film`` of the cell's folder `cell`. Raises DeviceError."""
         return Film(self._phone, cell / "film", cell / "logs")
 
     @contextmanager
     def open(self, app: AndroidApp, *, observe: Callable[..., object], screenshots: Path) -> Iterator[AppUi]:
-        """Stop an app and make it ready to be opened, until the context ends.
+        """Stop an app, and yield the driver of its user interface; the caller opens the app by this driver.
 
-        On a phone without root, set the agent as the proxy in Android's settings, if the app uses this setting.
+        On a phone without root, the agent is set as the proxy in Android's settings during the context, if the app uses
+        this setting.
 
         Args:
             app: the app. Its data is cleared first, unless a user has signed in to it.
@@ -237,42 +238,42 @@ class AndroidSide:
         return appium_session(appium_phone, settings)
 
     def devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
-        """Reach the DevTools of a running app until the context ends; None: it offers none. Raises DeviceError."""
+        """Connect to the DevTools of a running app during the context; None: it offers none. Raises DeviceError."""
         return open_devtools(self._phone, app.devtools)
 
 
 class AndroidLab:
-    """Mixin for a lab whose phone is an Android phone on adb: its apps, and its steps of a cell."""
+    """Mixin for a lab whose phone is an Android phone on adb: adds the phone's apps, recovery and steps of a cell."""
 
     android: AndroidSide
 
     def cell_parts(self, job: PartJob) -> Sequence[CellPart]:
-        """Return the step that checks the phone and records its log and, if the lab file requests it, the film."""
+        """Return the step that checks the phone and, if the lab file requests it, the step that records the screen."""
         return [PhoneCheckPart(self.android, job), *([FilmPart(self.android, job)] if self.android.films else [])]
 
     def recover(self, reason: str) -> str:
-        """See `AndroidSide.recover`."""
+        """Recover the phone after a failed attempt at a cell; see `AndroidSide.recover`."""
         return self.android.recover(reason)
 
     def open_app(
         self, app: AndroidApp, *, observe: Callable[..., object], screenshots: Path
     ) -> AbstractContextManager[AppUi]:
-        """See `AndroidSide.open`."""
+        """Stop an app, and yield the driver of its user interface; see `AndroidSide.open`."""
         return self.android.open(app, observe=observe, screenshots=screenshots)
 
     def open_devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
-        """See `AndroidSide.devtools`."""
+        """Connect to the DevTools of a running app; see `AndroidSide.devtools`."""
         return self.android.devtools(app)
 
 
 class PhoneCheckPart:
-    """The step ``phone`` of a cell: check the phone, record its log, and check that no traffic can bypass the agent.
+    """The step ``phone`` of a cell: check the phone, record its log, check that no traffic can bypass the agent.
 
     The check for a bypass is made before the scenario and again after it.
 
     Args:
         android: the phone.
-        job: the cell.
+        job: the attempt at a cell.
     """
 
     name = "phone"
@@ -284,10 +285,10 @@ class PhoneCheckPart:
         self._log: LogCut | None = None
 
     def start(self, report: PartReport, observe: Callable[..., object]) -> None:
-        """Start the log, and check the phone.
+        """Start to record the phone's log; check the phone, and write its state into the report.
 
         Raises:
-            DeviceError: the phone is not fit.
+            DeviceError: the phone is not ready.
             StepError: the cell's app is not installed.
             InvalidCellError: traffic can bypass the agent.
         """
@@ -300,7 +301,7 @@ class PhoneCheckPart:
             raise InvalidCellError(*look.ways_past)
 
     def finish(self) -> None:
-        """Save ``logs/logcat.txt``. Raises DeviceError."""
+        """Save the phone's log as ``logs/logcat.txt`` of the cell. Raises DeviceError."""
         if self._log is not None:
             self._log.save(self._job.directory / "logs" / "logcat.txt")
 
@@ -310,11 +311,13 @@ class PhoneCheckPart:
 
 
 class FilmPart:
-    """The step ``film`` of a cell: record the screen while captures run. A lost film is a warning, not a failure.
+    """The step ``film`` of a cell: record the phone's screen while packets are captured.
+
+    A lost recording is a warning, not a failure.
 
     Args:
         android: the phone.
-        job: the cell.
+        job: the attempt at a cell.
     """
 
     name = "film"
@@ -326,7 +329,7 @@ class FilmPart:
         self._save: Callable[[], None] | None = None
 
     def start(self, report: PartReport, observe: Callable[..., object]) -> None:
-        """Start the film. Raises DeviceError."""
+        """Start to record the phone's screen. Raises DeviceError."""
         film = self._android.film(self._directory)
 
         def save() -> None:
@@ -339,29 +342,29 @@ class FilmPart:
         self._save = save
 
     def finish(self) -> None:
-        """Save the film's files, and record an observation ``film`` with the start time of each."""
+        """Save the files of the recording, and record an observation ``film`` with the start time of each."""
         if self._save is not None:
             self._save()
 
     def judge(self) -> list[str]:
-        """Return no reason: a film never makes a cell invalid."""
+        """Return []: a lost screen recording never makes a cell invalid."""
         return []
 
 
 def told_to_apps(endpoints: Endpoints, use: LabUse) -> Endpoints:
-    """Return the endpoints. For a phone without root, add the agent's addresses, with which apps are configured."""
+    """Return `endpoints`; for a phone without root, with the agent's proxy addresses, which are set in its apps."""
     if not use.unrooted:
         return endpoints
     return replace(endpoints, app_proxy=f"127.0.0.1:{SOCKS_PORT}", app_http_proxy=_HTTP_PROXY)
 
 
 def facts_of(phone: AdbPhone) -> dict[str, str | Sequence[str]]:
-    """Return a phone's identity: name, model, system, kernel, serial, root, and uncontrolled features."""
+    """Return a phone's identity: name, model, system, kernel, serial, root, and what mplab cannot control on it."""
     return {**vars(phone.identity()), "serial": phone.serial, "root": phone.root.value, **_uncontrolled(phone)}
 
 
 def _uncontrolled(phone: AdbPhone) -> dict[str, Sequence[str]]:
-    """Return the features of the phone that cannot be controlled, if any."""
+    """Return what mplab cannot control on the phone, under the key ``uncontrolled``; {} for a rooted phone."""
     return {} if phone.rooted else {"uncontrolled": list(WITHOUT_ROOT)}
 
 

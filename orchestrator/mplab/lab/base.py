@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class BaseLab:
-    """A lab that is up until its context ends.
+    """Common code of all labs. A lab is up from the start to the end of its context.
 
     Args:
         settings: settings of the lab.
@@ -48,7 +48,7 @@ class BaseLab:
         self._appium: AppiumServer | None = None
 
     def __enter__(self) -> Self:
-        """Start all parts. If one fails, stop those that were started."""
+        """Start all parts of the lab. If one fails, stop those that were started."""
         try:
             self._bring_up()
         except BaseException:
@@ -59,11 +59,11 @@ class BaseLab:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop all parts, in reverse order."""
+        """Stop all parts of the lab, in reverse order."""
         self._stack.__exit__(kind, error, trace)
 
     def _bring_up(self) -> None:
-        """Start all parts, and push the end of each part on the exit stack. Every lab overrides this method.
+        """Start all parts of the lab, and push how to stop each on the exit stack. Every lab overrides this method.
 
         Raises:
             NotImplementedError: the lab does not override it.
@@ -85,7 +85,7 @@ class BaseLab:
         return self.servers.logs()
 
     def origin_congestion_control(self) -> str:
-        """See `Lab`."""
+        """Return the congestion control of the origin's own sockets."""
         return self.servers.origin_congestion_control()
 
     def _appium_url(self) -> str:
@@ -95,7 +95,7 @@ class BaseLab:
         return self._appium.url
 
     def check_alive(self) -> None:
-        """See `Lab`."""
+        """Raise DeviceError if parts of the lab have ended or were lost. See `Lab`."""
         check_each(self._checks())
 
     def _checks(self) -> list[Callable[[], None]]:
@@ -106,7 +106,7 @@ class BaseLab:
         return [self.servers.check_alive, *([self._appium.check_alive] if self._appium else [])]
 
     def revive(self) -> list[str]:
-        """See `Lab`."""
+        """Restart programs of the lab that have ended; return one sentence for each. See `Lab`."""
         return [*self.servers.revive(), *(self._appium.revive() if self._appium else [])]
 
     def cell_parts(self, job: PartJob) -> Sequence[CellPart]:
@@ -114,7 +114,7 @@ class BaseLab:
         return ()
 
     def recover(self, reason: str) -> str:
-        """Return "": a phone without its own system has nothing to recover. See `Lab`."""
+        """Return "": this phone needs no recovery, because it has no system of its own. See `Lab`."""
         return ""
 
     def open_app(
@@ -138,7 +138,7 @@ class BaseLab:
         """Prepare phone and proxy for a transport. Return the agent, which is not started yet.
 
         Args:
-            transport: transport of the phone's TCP.
+            transport: transport that carries the TCP connections of the phone's apps.
             logs: folder for the agent's logs.
             undo: every change registers its undo here before it is made.
         """

@@ -22,7 +22,7 @@ _ON_ANDROID = Drivers(SCENARIOS, Scenario, "ANDROID", "android")  # type: ignore
 
 
 def load_scenario(name: str) -> AnyScenario:
-    """Load ``SCENARIO`` of a scenario's ``scenario.py``.
+    """Import ``scenario.py`` of the scenario `name`, and return its ``SCENARIO``.
 
     Raises:
         InputError: there is no scenario of this name.
@@ -32,9 +32,9 @@ def load_scenario(name: str) -> AnyScenario:
 
 
 def load_android_scenario(name: str) -> AnyScenario:
-    """Load a scenario in its form for an Android app: ``ANDROID`` of its ``android.py``.
+    """Return the variant of a scenario for an Android app: ``ANDROID`` of its ``android.py``.
 
-    A scenario without ``android.py`` (like `download`, which needs no app) is returned itself.
+    Without ``android.py``, return the scenario itself, for example `download`, which needs no app.
 
     Raises:
         LabNotReadyError: its module cannot be imported, or has no such object of the right class.
@@ -45,12 +45,12 @@ def load_android_scenario(name: str) -> AnyScenario:
 
 
 def can_android(name: str) -> bool:
-    """Return whether a scenario can run on a phone on adb: it has an Android form, or needs no user interface."""
+    """Return whether a scenario can run on a phone on adb: it has ``android.py``, or needs no user interface."""
     return SCENARIOS[name].has("android") or not load_scenario(name).needs_ui
 
 
 def android_app(lab: LabUse, scenario: str) -> AndroidApp | None:
-    """Return the Android app of a scenario: the choice of the lab file, or the first app in ``app.yaml``.
+    """Return the Android app for a scenario: the one set in the lab file, or the first in ``app.yaml``.
 
     Returns:
         The app; None: the scenario has no Android app, or the phone has no apps.
@@ -62,7 +62,7 @@ def android_app(lab: LabUse, scenario: str) -> AndroidApp | None:
 
 
 def programs_of(scenario: AnyScenario) -> list[Program]:
-    """Return the programs that a scenario needs in addition to those of every lab, without duplicates.
+    """Return the programs that a scenario needs in addition to those that every lab needs, without duplicates.
 
     These are its browser, the programs that it declares, and those of its services.
     """
@@ -73,7 +73,7 @@ def programs_of(scenario: AnyScenario) -> list[Program]:
 
 
 def services_of(experiment: Experiment) -> list[str]:
-    """Return the origin services that an experiment's scenarios use with its phone, sorted."""
+    """Return the names of the origin services that an experiment's scenarios use, sorted."""
     scenarios = catalog().on(experiment.lab)
     return sorted({name for use in experiment.scenarios for name in scenarios[use.name].services})
 
@@ -88,7 +88,7 @@ def _android_names() -> list[str]:
 
 
 class _OnDemand(Mapping[str, AnyScenario]):
-    """A mapping that loads scenarios on access: some need libraries that are slow to import."""
+    """Scenario name → scenario. A scenario is imported on access, because some import slow libraries."""
 
     def __init__(self, find: Callable[[], list[str]], load: Callable[[str], AnyScenario]) -> None:
         self._find = find
@@ -115,19 +115,19 @@ class _OnDemand(Mapping[str, AnyScenario]):
 
 @dataclass(frozen=True)
 class LabCatalog(Catalog):
-    """A catalog whose scenarios can be run."""
+    """A catalog that has the scenarios themselves, so that they can be run."""
 
     scenarios: Mapping[str, AnyScenario]
     android: Mapping[str, AnyScenario] = field(default_factory=dict)
 
     def on(self, lab: LabUse) -> Mapping[str, AnyScenario]:
-        """Return the scenarios of a lab, in their form for its phone."""
+        """Return name → scenario for a lab: the Android variants if its phone runs Android apps."""
         return self.android if lab.android else self.scenarios
 
 
 @cache
 def catalog() -> LabCatalog:
-    """Return the catalog of everything that is installed."""
+    """Return the catalog of all installed transports, scenarios, link conditions and shapers."""
     return LabCatalog(
         transports=DRIVERS,
         scenarios=_OnDemand(scenario_names, load_scenario),

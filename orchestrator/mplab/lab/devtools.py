@@ -1,4 +1,4 @@
-"""Reach the DevTools of an app on a phone: an abstract socket there, through ``adb forward``."""
+"""Connect to the DevTools of an app on a phone, by ``adb forward`` to an abstract socket of the app."""
 
 import contextlib
 import socket
@@ -16,7 +16,7 @@ _POLL_S = 0.2
 
 @contextlib.contextmanager
 def open_devtools(phone: AdbPhone, name: str, *, timeout_s: float = OFFER_TIMEOUT_S) -> Iterator[DevTools | None]:
-    """Reach the DevTools of a running app until the context ends.
+    """Connect to the DevTools of a running app during the context.
 
     Args:
         phone: phone of the app.

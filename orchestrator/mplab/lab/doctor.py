@@ -1,4 +1,4 @@
-"""Check this machine, or the devices of a lab file, one finding each, with a remedy if something is missing."""
+"""Check this machine, or the devices of a lab file: one finding for each check, with a remedy if it fails."""
 
 import contextlib
 import os
@@ -112,7 +112,7 @@ def _check_transport(name: str) -> Iterable[Finding]:
 
 
 def _others() -> Iterator[Finding]:
-    """Import all other drivers, and check the default shaper and proxy. A driver that cannot be used is a finding."""
+    """Import all other drivers; check the default shaper and proxy. Yield a finding for each that cannot be used."""
     kinds: dict[str, Mapping[str, object]] = {"service": SERVICES, "shaper": SHAPERS, "phone": PHONES, "proxy": PROXIES}
     for kind, drivers in kinds.items():
         for name in drivers:

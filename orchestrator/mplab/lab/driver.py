@@ -40,7 +40,7 @@ class LabSettings:
         congestion_control: congestion control of every socket between agent and proxy.
         logs: host folder for the logs of the lab's programs.
         services: origin services, in addition to web sites and files.
-        use: the lab file with its phone.
+        use: the lab file, and the phone in it that the run uses.
         run_id: id of the run, for messages to other users of a resource.
     """
 
@@ -77,18 +77,18 @@ class PhoneDriver(PhoneKind, ABC):
         return ()
 
     def facts(self, settings: PhoneFile | None) -> PhoneFacts:
-        """Return the facts known before the phone is up: they decide which transports it can run."""
+        """Return the facts about a phone that are known before it is up; they decide which transports it can run."""
         return PhoneFacts()
 
     def called(self, name: str, settings: PhoneFile | None) -> str:
-        """Return the name of the phone in messages: ``phone 'one'``."""
+        """Return the name by which messages call the phone: ``phone 'one'``."""
         return f"phone '{name}'"
 
     def identify(self, use: LabUse) -> Identity:
-        """Check that a run can use the phone, before any part of the run starts. Return the phone's identity.
+        """Check that a run can use the phone, before any part of the run starts.
 
         Returns:
-            {}: the phone exists only while its lab is up.
+            The phone's identity; {} for a phone that exists only while its lab is up.
 
         Raises:
             LabNotReadyError: the phone is missing, in use, or not rooted as required.
@@ -111,7 +111,7 @@ def phone_driver(name: str) -> PhoneDriver:
 
 
 def programs_of_lab(use: LabUse) -> list[Program]:
-    """Return the programs that its phone and virtual routers need.
+    """Return the programs that the phone and the virtual routers of a lab need.
 
     Raises:
         LabNotReadyError: the programs of a virtual router are installed, but another of its parts is missing.
@@ -126,7 +126,7 @@ def programs_of_lab(use: LabUse) -> list[Program]:
 
 
 def missing_on_phone(use: LabUse, transport: str) -> str:
-    """Return why the phone of a lab cannot run a transport; "": it can. This machine is not checked."""
+    """Return what the phone of a lab lacks for a transport; "": nothing. This machine is not checked."""
     driver = phone_driver(use.kind)
     facts = driver.facts(use.settings)
     missing = TRANSPORTS[transport].missing_on_phone(facts)

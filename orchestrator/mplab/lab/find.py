@@ -1,4 +1,4 @@
-"""Find the labs that run on this machine now by their processes; no state is stored that could become stale."""
+"""Find the running labs in the list of this machine's processes. No state is stored that could become stale."""
 
 import fcntl
 import os
@@ -21,7 +21,10 @@ _NS_GET_OWNER_UID = 0xB704
 
 @dataclass(frozen=True)
 class RunningNode:
-    """A node of a running lab, with the process id of its holder in the caller's PID namespace."""
+    """A node (network namespace) of a running lab.
+
+    `pid` is the process that holds the namespace, in the caller's PID namespace.
+    """
 
     lab: str
     name: str
@@ -31,10 +34,11 @@ class RunningNode:
 
 
 def running_nodes() -> Iterator[RunningNode]:
-    """Yield every node of the caller's own labs.
+    """Yield every node of the labs that the caller has started.
 
-    Any user can choose the name and the environment of a process, and ``mplab lab shell`` runs the node's ``/bin/sh``.
-    For safety, only processes of the caller count, in a user namespace that the caller owns (for root: in root's own).
+    A node is recognised by the name and the environment of its process, which any user can imitate, and ``mplab lab
+    shell`` would run that process's ``/bin/sh``. For safety, only processes of the caller are considered, in a user
+    namespace that the caller owns (for root: in root's own user namespace).
     """
     for process in psutil.process_iter(["name"]):
         if process.info["name"] != _HOLDER:
@@ -51,7 +55,7 @@ def running_nodes() -> Iterator[RunningNode]:
 
 
 def _is_own(process: psutil.Process) -> bool:
-    """Return whether the caller owns a process: all its user ids, and its user namespace.
+    """Return whether all user ids of a process are the caller's, and the caller owns its user namespace.
 
     If the caller is root, the process must be in the caller's user namespace.
     """
@@ -70,7 +74,7 @@ def _is_own(process: psutil.Process) -> bool:
 
 
 def find_node(name: str, *, lab: str = "") -> RunningNode:
-    """Return the node `name` of the lab whose id begins with `lab`; by default of the most recent lab.
+    """Return the node `name` of the most recent lab whose id begins with `lab`; "": of the most recent lab.
 
     Raises:
         LabNotReadyError: no such lab runs, or it has no such node.

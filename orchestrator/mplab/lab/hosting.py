@@ -1,4 +1,4 @@
-"""Start the containers, or other parts of a proxy, that must run outside a lab's namespaces before the lab is up."""
+"""Start the parts of a proxy, such as containers, that must run outside a lab's namespaces before the lab is up."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -13,7 +13,7 @@ def prepared(use: LabUse, *, congestion_control: str, services: Sequence[str]) -
     Args:
         use: the lab.
         congestion_control: congestion control of the experiment.
-        services: origin services that its scenarios use.
+        services: origin services that the experiment's scenarios use.
 
     Raises:
         LabNotReadyError: a part is not available, or another run uses it.
@@ -24,10 +24,12 @@ def prepared(use: LabUse, *, congestion_control: str, services: Sequence[str]) -
 def hosted(
     use: LabUse, *, congestion_control: str, services: Sequence[str], run_id: str = ""
 ) -> AbstractContextManager[HostedResources | None]:
-    """Start the parts of a lab's proxy that run outside its namespaces; at the end, restore the earlier state.
+    """Return a context in which the parts of a lab's proxy outside the lab's namespaces run.
+
+    At its end, the context restores the earlier state.
 
     Yields:
-        The running parts, to be handed over to the lab; None: the proxy has no such parts.
+        The running parts, to be passed into the lab; None: the proxy has no such parts.
 
     Raises:
         LabNotReadyError: a part does not start, or another run uses it.

@@ -1,9 +1,9 @@
-"""Run the first process in a lab's namespaces: start the orchestrator, reap processes, end with the host process.
+"""Run the first process in a lab's namespaces: start the orchestrator, reap processes, exit with the host process.
 
-Run as ``python -m mplab.lab.init LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the descriptors ``FD…``.
-The lifeline is a pipe from the host process, which started this one (`mplab.base.enter`). Each byte is the number of a
-signal to forward to COMMAND. End of file means that the host process has died; then this process exits. The kernel
-then ends every process of the PID namespace and removes the namespaces with their interfaces and mounts.
+Run as ``python -m mplab.lab.init LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the descriptors ``FD…``. The
+lifeline is a pipe from the host process, which started this one (`mplab.base.enter`). Each byte is the number of a
+signal to forward to COMMAND. End of file means that the host process has died; then this process exits. The kernel then
+ends every process of the PID namespace and removes the namespaces with their interfaces and mounts.
 """
 
 import os
@@ -31,7 +31,7 @@ def _prepare_mounts() -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Run ``argv[2:]`` as a child. Return its exit code (128 + n after signal n)."""
+    """Run ``argv[2:]`` as a child process in the lab. Return its exit code (128 + n after signal n)."""
     (lifeline, *descriptors), command = map(int, argv[0].split(",")), argv[2:]
     os.set_inheritable(lifeline, False)
     _prepare_mounts()

@@ -20,13 +20,13 @@ def make_network(
     networks: Mapping[str, int] | None = None,
     redirects: bool = True,
 ) -> dict[str, Node]:
-    """Make every node. Return them by name.
+    """Make and configure every node of the virtual lab. Return name → node.
 
     Args:
         scratch: private folder of the lab.
         replaced: nodes that another system replaces: they have interfaces, but no addresses.
         networks: node → descriptor of its network namespace; other nodes get a new one.
-        redirects: redirect the phone's TCP to its agent; False: the phone's driver does it.
+        redirects: redirect the TCP of the node ``phone`` to the agent; False: the phone's driver does it.
     """
     resolv = scratch / "resolv.conf"
     resolv.write_text(f"nameserver {DNS_ADDRESS}\noptions timeout:5 attempts:1\n")

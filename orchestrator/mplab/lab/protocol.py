@@ -28,7 +28,7 @@ Moment = Literal["app", "captures"]
 
 
 class PartJob(Protocol):
-    """Properties of an attempt at a cell that a `CellPart` uses."""
+    """Properties of an attempt at a cell that a `CellPart` may use."""
 
     @property
     def directory(self) -> Path:
@@ -48,7 +48,7 @@ class PartReport(Protocol):
 
 
 class CellPart(Protocol):
-    """A step that a lab adds to each attempt at a cell, such as the log of its phone or a film of the screen."""
+    """A step that a lab adds to each attempt at a cell, such as recording the log or the screen of its phone."""
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class CellPart(Protocol):
 
     @property
     def moment(self) -> Moment:
-        """Return when the step starts."""
+        """Return the time at which the step starts."""
 
     def start(self, report: PartReport, observe: Callable[..., object]) -> None:
         """Start the step.
@@ -85,7 +85,7 @@ class Lab(Protocol):
     """A phone with two paths to a proxy, and the origin behind it. It is up until its context ends."""
 
     def __enter__(self) -> Self:
-        """Start all parts. If one fails, stop those that were started.
+        """Start all parts of the lab. If one fails, stop those that were started.
 
         Raises:
             LabNotReadyError: a part is missing, or in use.
@@ -95,7 +95,7 @@ class Lab(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop all parts, in reverse order."""
+        """Stop all parts of the lab, in reverse order."""
 
     @property
     def phone(self) -> Phone:
@@ -125,7 +125,7 @@ class Lab(Protocol):
         """Return facts that are known only when the lab is up, like the identity of each router."""
 
     def origin_logs(self) -> Sequence[Path]:
-        """Return the logs of the origin's web server and name server."""
+        """Return the logs of the origin's web server."""
 
     def capture_points(self) -> list[CapturePoint]:
         """Return every capture point of a cell."""
@@ -152,7 +152,7 @@ class Lab(Protocol):
     def open_app(
         self, app: "AndroidApp", *, observe: Callable[..., object], screenshots: Path
     ) -> AbstractContextManager[AppUi]:
-        """Stop an app that is installed on the phone and make it ready to be opened, until the context ends.
+        """Stop an app, and yield the driver of its user interface; the caller opens the app by this driver.
 
         Args:
             app: the app. Its data is cleared first, unless a user has signed in to it.
@@ -165,7 +165,7 @@ class Lab(Protocol):
         """
 
     def open_devtools(self, app: "AndroidApp") -> "AbstractContextManager[DevTools | None]":
-        """Reach the DevTools of a running app until the context ends; None: it offers none.
+        """Connect to the DevTools of a running app during the context; None: the app offers none.
 
         Raises:
             StepError: the phone has no apps.
@@ -190,19 +190,19 @@ class Lab(Protocol):
         """
 
     def open_sound(self, log: Path) -> SoundCard:
-        """Return the phone's sound card, not yet entered; its programs log to `log`."""
+        """Return the phone's sound card, whose context is not yet entered; its programs log to `log`."""
 
     def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
         """Prepare phone and proxy for a transport. Return the agent, which is not started yet.
 
         Args:
-            transport: transport of the phone's TCP.
+            transport: transport that carries the TCP connections of the phone's apps.
             logs: folder for the agent's logs.
             undo: every change registers its undo here before it is made.
         """
 
     def origin_congestion_control(self) -> str:
-        """Return the congestion control of the origin's own sockets (agent and proxy pin theirs)."""
+        """Return the congestion control of the origin's own sockets; agent and proxy set theirs themselves."""
 
     def check_alive(self) -> None:
         """Raise DeviceError if parts of the lab have ended or were lost; the message names all of them."""

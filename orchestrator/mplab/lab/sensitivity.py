@@ -52,7 +52,7 @@ def sensitivity_of(scenario: str) -> Sensitivity | None:
 
 
 def sensitivity_experiment(scenarios: Iterable[str]) -> str:
-    """Return an experiment file with each scenario that has a ``sensitivity.yaml``, on a good and on a bad link.
+    """Return the text of an experiment file: each scenario with a ``sensitivity.yaml``, on a good and on a bad link.
 
     Raises:
         InputError: a file is wrong.

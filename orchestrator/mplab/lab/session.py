@@ -1,4 +1,4 @@
-"""Hold a lab open for manual use: one link condition, one transport, all services running."""
+"""Keep a lab up for manual use: one link condition, one transport, the requested services."""
 
 import json
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class LabSessionSettings:
     """The settings of a lab for manual use."""
 
     link: str | Mapping[str, object]
-    """Link condition in the form of an experiment file."""
+    """Link condition as an experiment file writes it: a name, or a mapping."""
     transport: str
     congestion_control: str
     seed: int
@@ -41,7 +41,7 @@ class LabSessionSettings:
     """Name of the phone in the lab file."""
 
     def use(self) -> LabUse:
-        """Return the lab and its phone. Raises InputError."""
+        """Return the lab file and the phone in it that the session uses. Raises InputError."""
         return use_lab(Path(self.lab_file), self.phone) if self.lab_file else VIRTUAL
 
 
@@ -96,7 +96,7 @@ class LabSession:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop the lab."""
+        """Stop the agent and the lab."""
         self._stack.__exit__(kind, error, trace)
 
     def describe(self) -> dict[str, object]:
@@ -105,7 +105,7 @@ class LabSession:
 
 
 def condition_of(link: str | Mapping[str, object]) -> LinkCondition:
-    """Return a link condition in the form of an experiment file: a name, or a whole condition.
+    """Return the link condition that `link` names or contains; `link` is written as in an experiment file.
 
     Raises:
         InputError: the condition is wrong.

@@ -88,13 +88,13 @@ NEIGHBOURS: Final = (
 
 
 def spare_addresses(interface: str) -> list[str]:
-    """Return the addresses that new access points assign to an interface of the phone."""
+    """Return the addresses that an interface of the phone gets from new access points, in this order."""
     network = PHONE_INTERFACES[interface].rpartition(".")[0]
     return [f"{network}.{host}" for host in SPARE_HOSTS]
 
 
 def endpoints() -> Endpoints:
-    """Return the addresses for phone, transports and proxy."""
+    """Return the addresses of proxy and name server, and those that the phone gets from new access points."""
     return Endpoints(
         proxy=PROXY,
         dns=f"{DNS_ADDRESS}:53",
@@ -109,7 +109,10 @@ def mac(node: str, interface: str) -> str:
 
 
 def wire_commands(pids: dict[str, int]) -> list[str]:
-    """Return the `ip` commands that make every veth pair; `pids`: node → process id of its holder."""
+    """Return the `ip` commands that make every veth pair.
+
+    `pids` maps each node to the id of the process that holds its network namespace.
+    """
     return [
         f"link add {w.interface_a} address {mac(w.node_a, w.interface_a)} netns {pids[w.node_a]} type veth "
         f"peer name {w.interface_b} address {mac(w.node_b, w.interface_b)} netns {pids[w.node_b]}"
@@ -165,7 +168,7 @@ ROUTES: Final = {
 
 
 def router_wiring() -> Wiring:
-    """Return the wiring of the node `ROUTER`, for a router that replaces it."""
+    """Return the interfaces, routes and neighbours of the node `ROUTER`, for a virtual router that replaces it."""
     return Wiring(
         ports={name: (ADDRESSES[ROUTER, name], mac(ROUTER, name)) for name in interfaces_of(ROUTER)},
         towards={WLAN: "wlan", RMNET: "rmnet"},

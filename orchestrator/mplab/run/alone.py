@@ -1,4 +1,4 @@
-"""Run one scenario once, without captures: an experiment of one cell, its scores, its evidence."""
+"""Run one scenario once, without captures, as an experiment of one cell, and score the cell."""
 
 import json
 import tempfile
@@ -24,7 +24,7 @@ _BETTER = {"lower": "less", "higher": "more", "neither": ""}
 
 @dataclass(frozen=True)
 class Score:
-    """One value of a metric. ``better`` is ``less``, ``more``, or "" if the metric has no better direction."""
+    """One value of a metric of the cell. ``better`` is ``less``, ``more``, or "" if neither direction is better."""
 
     metric: str
     title: str
@@ -36,11 +36,11 @@ class Score:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of checking one scenario.
+    """The result of running one scenario once (`check_alone`).
 
     Attributes:
-        scenario: its name.
-        parameters: all parameters, defaults included, in the form of an experiment file.
+        scenario: name of the scenario.
+        parameters: all parameters of the scenario, defaults included, as an experiment file writes them.
         transport: label of the transport.
         link: name of the link condition.
         outcome: ``ok``, ``invalid`` or ``failed``.
@@ -84,9 +84,9 @@ def check_alone(
 
     Args:
         name: name of the scenario.
-        parameters: its parameters, with values as in an experiment file.
+        parameters: parameters of the scenario, as an experiment file writes them.
         transport: name of the transport, with an optional variant: ``mpflex:minrtt``.
-        link: a link condition, in the form of an experiment file.
+        link: a link condition, as an experiment file writes it.
         seed: seed of all random choices.
         folder: folder that gets the run directory.
         watch: functions that are called while the cell runs.

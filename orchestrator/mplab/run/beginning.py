@@ -54,7 +54,7 @@ def begin(
         planned: the experiment, its cells, and the folder of runs.
         run_id: name of the directory; "": see `new_run_id`.
         ends_by: Unix seconds. A block that would end later is not started.
-        watch: its `doing` is called before containers are prepared.
+        watch: its function `doing` is called before containers are prepared.
 
     Raises:
         MplabError: the directory cannot be written ("disk full: …"); it is removed.
@@ -75,7 +75,7 @@ def begin(
 
 @contextlib.contextmanager
 def _whole_or_not_there(path: Path) -> Iterator[None]:
-    """Remove a new run directory if the block cannot write it completely: an incomplete one could not be resumed.
+    """Remove the new run directory `path` if the block fails to write it: an incomplete one could not be resumed.
 
     Raises:
         MplabError: the block raised it. The message advises to start the run again, not to resume it.
@@ -114,20 +114,20 @@ def _write_plan(directory: RunDirectory, planned: PlannedRun, lab: Mapping[str, 
 
 
 def set_deadline(events: EventLog, ends_by: float | None) -> None:
-    """Log the deadline of a run, Unix seconds; None: log nothing. Raises MplabError."""
+    """Append the deadline `ends_by`, Unix time in s, to a run's events; None: append nothing. Raises MplabError."""
     if ends_by is not None:
         events.append(DeadlineSet(ends_by=ends_by))
 
 
 def _routers(experiment: Experiment) -> dict[str, object]:
-    """Describe the virtual routers of a run, for its manifest."""
+    """Return a description of the run's virtual routers for its manifest; {} if it has none."""
     routers = experiment.lab.inside()
     described = {name: inside_driver_of(router).describe() for name, router in routers.items()}
     return {"routers": described} if described else {}
 
 
 def _containers(experiment: Experiment, watch: RunCallbacks) -> dict[str, object]:
-    """Prepare the containers of a run. Return their description, for its manifest."""
+    """Prepare the run's containers; return their description for its manifest."""
     if preparing := driver_of(experiment.lab.proxy).preparing:
         watch.doing(preparing)
     return prepared(

@@ -24,7 +24,7 @@ def make_plan(experiment: Experiment, *, skipped: Mapping[str, str] | None = Non
 
     Args:
         experiment: the experiment to plan.
-        skipped: name or label of each transport that the lab cannot run → reason; may name transports not in use.
+        skipped: name or label of a transport that the lab cannot run → reason; transports not in use are ignored.
 
     Raises:
         LabNotReadyError: every transport is skipped, or no combination is left after skipping.
@@ -67,7 +67,7 @@ _LABEL: Mapping[str, Callable[[_Combination], str]] = {
 
 
 def _grouped(block: list[_Combination], factors: Iterable[str]) -> list[_Combination]:
-    """Put the cells with equal levels of each factor next to each other; the first factor changes least often.
+    """Sort a block so that cells with the same level of a factor are adjacent; the first factor changes least often.
 
     The levels of a factor keep the order in which they first occur in the shuffled block.
     """
@@ -104,14 +104,14 @@ def _cell(experiment: Experiment, combination: _Combination, repetition: int, in
 
 
 def cell_seed(experiment_seed: int, scenario_label: str, link_name: str, repetition: int) -> int:
-    """Return the seed of a cell, 0…2^32-1: the same for every transport."""
+    """Return the seed of a cell, 0…2^32-1. Cells that differ only in their transport have the same seed."""
     return int.from_bytes(_digest([experiment_seed, scenario_label, link_name, repetition])[:4], "big")
 
 
 def _determinants(
     experiment: Experiment, scenario: ScenarioUse, transport: TransportUse, link: LinkCondition, seed: int
 ) -> dict[str, object]:
-    """Return everything that a cell's result may depend on: not titles, labels, colours or time limits."""
+    """Return every input that a cell's result may depend on, to be hashed; titles, labels and time limits are not."""
     contents = {**scenario.files, **transport.files}
     files = {path: hashlib.sha256(content).hexdigest() for path, content in contents.items()}
     return {
@@ -131,14 +131,14 @@ def _digest(value: object) -> bytes:
 
 
 class EstimateTracker:
-    """Estimator of the time that a run still needs, from the cells that have finished.
+    """Estimates the time that a run still needs, from the durations of its finished cells.
 
-    A future cell is expected to take the median time of the finished cells of its scenario and transport. If there are
-    none, the median of its scenario's cells counts; without these, the plan's average.
+    A cell that has not finished is expected to take the median time of the finished cells of its scenario and
+    transport. If there are none, the median of its scenario's cells counts; without these, the plan's average.
     """
 
     def __init__(self, cells: Iterable[CellSpec], estimate_s: float) -> None:
-        """Set the plan's estimate for all `cells`, in seconds."""
+        """Start with the plan's estimate for all `cells` together, in seconds."""
         self._cells = {cell.id: cell for cell in cells}
         self._average_s = estimate_s / len(self._cells) if self._cells else 0.0
         self._open: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -163,11 +163,11 @@ class EstimateTracker:
             self._durations_s[kind].pop(cell_id, None)
 
     def expected_s(self, cells: Iterable[CellSpec]) -> float:
-        """Return the expected time of some cells, in seconds."""
+        """Return the expected time of `cells` together, in seconds."""
         return sum(self._expected_s((cell.scenario, cell.transport)) for cell in cells)
 
     def remaining_s(self) -> float:
-        """Return the expected time of all cells that have not finished, in seconds."""
+        """Return the expected time of all cells that have not finished, together, in seconds."""
         return sum(len(ids) * self._expected_s(kind) for kind, ids in self._open.items() if ids)
 
     def _expected_s(self, kind: tuple[str, str]) -> float:

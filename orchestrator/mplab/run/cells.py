@@ -34,7 +34,7 @@ class CellRunner:
         directory: directory of the run.
         experiment: experiment of the run.
         catalog: finds the scenarios.
-        outside: runs hooks.
+        outside: client of the host process, which runs hooks.
         instruments: clock and time limits of the cells.
         lab: a lab that is up.
         events: log of the run.
@@ -49,10 +49,10 @@ class CellRunner:
     events: EventLog
 
     def run(self, spec: CellSpec) -> CellRecord:
-        """Run a cell with its retries, and return the record that was written to its ``cell.json``.
+        """Run attempts at a cell until one is ok or no retry is left. Return the content of its ``cell.json``.
 
         Raises:
-            LabNotReadyError: the lab cannot be restored; the cell stays open.
+            LabNotReadyError: the lab cannot be restored; the cell stays incomplete.
         """
         attempts: list[AttemptRecord] = self.directory.earlier_attempts(spec.id)
         retries, losses = self.experiment.retries, 0
@@ -84,10 +84,10 @@ class CellRunner:
         return record
 
     def _restore(self, spec: CellSpec) -> list[str]:
-        """Restart the lab programs that have ended. Return one sentence for each.
+        """Restart the lab programs that have ended; return one sentence for each.
 
         Raises:
-            LabNotReadyError: the lab cannot be restored; the cell stays open.
+            LabNotReadyError: a program cannot be restarted; the cell stays incomplete.
         """
         try:
             restored = self.lab.revive()
@@ -118,7 +118,7 @@ class CellRunner:
         return self._hooked(job, run) if experiment.hooks.of_cells else run()
 
     def _hooked(self, job: CellJob, run: Callable[[], CellReport]) -> CellReport:
-        """Run the hook ``before_cell``, the attempt and the hook ``after_cell``, which runs whatever happens before."""
+        """Run the hook ``before_cell`` and the attempt, then always the hook ``after_cell``; return the report."""
         timings: dict[str, float] = {}
         outcome, problem = "interrupted", ""
         try:
@@ -142,7 +142,7 @@ class CellRunner:
 
 
 def tell_finished(events: EventLog, record: CellRecord) -> None:
-    """Append ``cell_finished`` for a complete cell. Raises MplabError."""
+    """Append the event ``cell_finished`` for a complete cell to the run's events. Raises MplabError."""
     duration_s = round(sum(record.timings_s.values()), 3)
     events.append(CellFinished(cell=record.id, outcome=record.outcome, reasons=record.reasons, duration_s=duration_s))
 

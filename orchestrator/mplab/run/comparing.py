@@ -22,12 +22,12 @@ WINDOW = 10
 
 @dataclass(frozen=True)
 class RunComparison:
-    """A run compared with a baseline.
+    """A run compared with the runs of a baseline.
 
     Attributes:
-        runs: the change of each metric.
-        checks: budgets, and headline metrics without a budget.
-        shifts: changes of the level of a headline metric.
+        runs: the change of every metric from the baseline to the run, by scenario, link and transport.
+        checks: checks of the run's budgets, of its headline metrics without a budget, and of their levels over time.
+        shifts: for each headline metric whose level has changed over the experiment's runs, when and by how much.
     """
 
     runs: ComparedRuns
@@ -40,7 +40,7 @@ class RunComparison:
         return tuple(check for check in self.checks if check.state == "failed")
 
     def check(self) -> None:
-        """Raise GateError if a check failed."""
+        """Raise GateError if one of `checks` failed."""
         if not self.failed:
             return
         first = f"{self.failed[0].about}: {self.failed[0].text}"
@@ -57,7 +57,7 @@ def compare(
     window: int = WINDOW,
     correction: Correction = "bh",
 ) -> RunComparison:
-    """Compare a run with a baseline, all runs of the baseline together.
+    """Compare a run with the pooled runs of a baseline.
 
     Args:
         run: run directory.
@@ -78,14 +78,14 @@ def compare(
 
 
 def _named(run: Run, baseline: Sequence[Path]) -> list[Run]:
-    """Return the runs of a baseline, oldest first. Raises InputError if one of them is the compared run."""
+    """Read the runs in `baseline`; return them oldest first. Raises InputError if a run is listed twice or is `run`."""
     if len({path.resolve() for path in (run.directory, *baseline)}) <= len(baseline):
         raise InputError("a run cannot be compared with itself: one is named twice")
     return sorted(map(read_run, baseline), key=started)
 
 
 def _earlier(run: Run, folder: Path, window: int) -> list[Run]:
-    """Return the last analysed runs of the same experiment before a run, oldest first. Raises NoBaselineError."""
+    """Return the last `window` analysed runs of the experiment before `run`, oldest first. Raises NoBaselineError."""
     name = run.manifest.experiment.name
     earlier = [
         other

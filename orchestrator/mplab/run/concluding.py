@@ -19,9 +19,9 @@ class RunSummary:
     """The summary of a run's report, from ``report/summary.json``.
 
     Attributes:
-        rows: median and interval of each metric and transport, headline metrics first; texts are ready to print.
+        rows: median and confidence interval of each metric and transport, headline metrics first, as texts to print.
         answers: a sentence for each question that the experiment asks.
-        warnings: doubts about the numbers.
+        warnings: reasons to doubt the numbers, one sentence each.
         limits: one check for each limit of the experiment's budgets; `failure` is set if the limit is broken.
     """
 
@@ -32,7 +32,7 @@ class RunSummary:
 
     @property
     def broken_budgets(self) -> tuple[str, ...]:
-        """Return a sentence for each broken budget."""
+        """Return a sentence for each budget limit that the run broke."""
         return tuple(f"{case.name}: {case.failure}" for case in self.limits if case.failure)
 
 

@@ -25,9 +25,9 @@ _POLL_S = 0.5
 
 
 class RunControl(Closing):
-    """Follows the requests in a run's own events: ``pause_asked``, ``continue_asked``, ``deadline_set``.
+    """Follows the orders in a run's own events: ``pause_asked``, ``continue_asked``, ``deadline_set``.
 
-    A resumed run ignores all earlier requests.
+    A resumed run ignores the orders that were sent before it was resumed.
 
     Args:
         events: the run's log; this process writes to it too.
@@ -48,7 +48,7 @@ class RunControl(Closing):
         self._tail.close()
 
     def wait_while_paused(self) -> None:
-        """Wait while the run is paused. Raises MplabError if an event cannot be written."""
+        """If the run is paused, wait until it is continued. Raises MplabError if an event cannot be written."""
         if not self._waits():
             return
         self._events.append(RunPaused())

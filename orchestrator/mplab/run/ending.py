@@ -1,4 +1,4 @@
-"""Apply the stop rules of a run between its cells: time limit, intervals, consecutive cells that are not ok."""
+"""Apply the stop rules of a run between its cells: time limit, confidence intervals, cells in a row that are not ok."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from mplab.format.plan import CellSpec, Plan
 from mplab.run.blocks import EstimateTracker
 
 ENOUGH = "enough"
-"""Question to the host process: are the intervals of the run narrow enough?"""
+"""Question to the host process: are the confidence intervals of the run narrow enough?"""
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class Cut:
     """The decision to end a run before its plan is done.
 
     Attributes:
-        reason: a sentence.
+        reason: why the run ends, in one sentence.
         cells: ids of the cells that are not run.
-        interval: the measured intervals, if they ended the run.
+        interval: the confidence intervals, if they ended the run; otherwise None.
     """
 
     reason: str
@@ -32,12 +32,12 @@ class Cut:
 
 @dataclass(frozen=True)
 class IntervalCheck:
-    """The state of the intervals of a run, as `analysis` reports it.
+    """Whether the confidence intervals of a run are narrow enough, as the analysis reports it.
 
     Attributes:
-        enough: the intervals are narrow enough.
-        text: a sentence.
-        numbers: the intervals.
+        enough: True if the intervals are narrow enough.
+        text: the result in one sentence.
+        numbers: the intervals and their relative widths.
     """
 
     enough: bool
@@ -48,8 +48,8 @@ class IntervalCheck:
 class EndingWatch:
     """The stop rules of an experiment, applied to a run.
 
-    Time and intervals are checked only between blocks, so that these rules leave whole blocks. The first block is
-    always started. The rule for consecutive cells that are not ok is checked before each cell.
+    Time and confidence intervals are checked only between blocks, so that the run ends with a whole block. The first
+    block is always started. The rule for consecutive cells that are not ok is checked before each cell.
 
     Args:
         ending: the experiment's stop rules.
@@ -80,13 +80,16 @@ class EndingWatch:
         self._failures: list[str] = []
 
     def finished(self, spec: CellSpec, outcome: str, duration_s: float) -> None:
-        """Record the outcome of a cell; all its attempts took `duration_s` seconds."""
+        """Record that a cell has finished with `outcome`; all its attempts together took `duration_s` seconds."""
         self._todo.remove(spec)
         self._estimate.finished(spec.id, duration_s)
         self._failures = [] if outcome == "ok" else [*self._failures, spec.id]
 
     def before(self, spec: CellSpec, ends_by: datetime | None = None) -> Cut | None:
-        """Return why the run must end before this cell, or None. `ends_by` is a deadline besides the experiment's."""
+        """Return the decision to end the run before the cell `spec`, or None.
+
+        `ends_by` is a deadline in addition to those of the experiment.
+        """
         failures = self._ending.failures
         if failures is not None and len(self._failures) >= failures:
             return self._cut(f"{len(self._failures)} cells in a row were not ok (stop: failures: {failures})")

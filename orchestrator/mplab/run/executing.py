@@ -30,7 +30,7 @@ class RunResult:
         path: the run directory.
         progress: counts, outcomes by cell id, and the rule that ended the run early, if any.
         summary: summary of the report; None: no report was requested.
-        resumed: False: the run was already complete, and no cell was run.
+        resumed: False if the run was already complete, so that no cell was run.
     """
 
     path: Path
@@ -40,7 +40,7 @@ class RunResult:
 
     @property
     def outcomes(self) -> Mapping[str, Outcome]:
-        """Return ``ok``, ``invalid`` or ``failed`` by cell id."""
+        """Return cell id → ``ok``, ``invalid`` or ``failed``."""
         return self.progress.outcomes
 
     @property
@@ -55,7 +55,7 @@ class RunResult:
 
     @property
     def report(self) -> Path | None:
-        """Return the report's page; None: no report was requested."""
+        """Return the path of the report's page; None: no report was requested."""
         return report_page(self.path) if self.summary is not None else None
 
 
@@ -77,7 +77,7 @@ def execute(
     Args:
         planned: a plan from `mplab.run.plan`.
         report: analyse the run; otherwise `mplab analyze` can do it later.
-        run_id: name of the run directory; "": UTC time, name of the experiment, and six random digits.
+        run_id: name of the run directory; "": UTC time, name of the experiment, and six random hexadecimal digits.
         ends_by: Unix seconds. A block that would end later is not started.
         watch: functions that are called during the run.
 
@@ -100,13 +100,13 @@ def execute(
 def finish(
     directory: RunDirectory, experiment: Experiment, locks: ExitStack, *, report: bool, watch: RunCallbacks
 ) -> RunResult:
-    """Run the open cells of a run directory, then conclude the run. Raises the errors of `execute`."""
+    """Run the cells of a run that are not complete, then make its report. Raises the errors of `execute`."""
     progress = hosting.run_cells(directory, experiment, locks, watch=watch)
     return RunResult(directory.path, progress, conclude(directory, report=report, watch=watch))
 
 
 def conclude(directory: RunDirectory, *, report: bool, watch: RunCallbacks = SILENT) -> "RunSummary | None":
-    """Write ``junit.xml`` and, with `report`, analyse the run.
+    """Write ``junit.xml`` of a run that has ended; with `report`, also analyse the run.
 
     Returns:
         The summary of the report; None without a report.

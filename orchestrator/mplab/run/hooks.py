@@ -81,11 +81,14 @@ class HookRunner:
             self._of_run("after_run", self.outcome)
 
     def close(self) -> None:
-        """Kill the running command of a cell's hook, if there is one, because the lab is ending."""
+        """Kill the command of a cell's hook if one is running, because the lab is ending."""
         self._closed = True
 
     def answer(self, question: Mapping[str, object]) -> Answer:
-        """Run a hook around an attempt at a cell. Return ``{"problem": TEXT}``; the text is "" if all succeeded.
+        """Run the hook that `question` names before or after an attempt at a cell.
+
+        Returns:
+            ``{"problem": TEXT}``; TEXT is "" if all commands of the hook succeeded.
 
         Raises:
             InputError: the name is not that of a hook around a cell.
@@ -107,7 +110,7 @@ class HookRunner:
         return problem
 
     def _run(self, name: str, about: Mapping[str, str], log: Path) -> str:
-        """Run the commands of a hook until one fails. Return its problem, or ""."""
+        """Run the commands of a hook until one fails; return how it failed, or ""."""
         commands = self._hooks.commands(name)
         if not commands:
             return ""
@@ -169,6 +172,6 @@ def _appended(log: Path) -> BinaryIO:
 
 
 def ask_hook(outside: HostClient, name: str, *, cell: str, attempt: int, outcome: str = "") -> str:
-    """Ask the host process to run the hooks of a cell. Return the problem, or "". Raises MplabError."""
+    """Ask the host process to run the hook `name` of a cell. Return how it failed, or "". Raises MplabError."""
     answer = outside.ask(QUESTION, name=name, cell=cell, attempt=attempt, outcome=outcome)
     return str(answer["problem"])

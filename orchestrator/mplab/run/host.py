@@ -69,7 +69,7 @@ def describe_git() -> GitRecord:
 
 
 def describe_locks(commit: str | None) -> tuple[dict[str, bytes], str]:
-    """Return the files of the source tree that pin all versions, and a phrase that says which tree they are from.
+    """Return path → content of the files that pin all versions, and a phrase that names their source tree.
 
     Args:
         commit: commit of the wanted tree; if None, or if this checkout does not have it, the files here are returned.
@@ -88,7 +88,7 @@ def _git(*arguments: str) -> str:
 
 
 def _git_output(*arguments: str) -> bytes:
-    """Return the output of git; nothing if it fails."""
+    """Return the standard output of a git command in this checkout; b"" if the command fails."""
     argv = ["git", "-C", str(programs.CHECKOUT), *arguments]
     try:
         completed = subprocess.run(argv, capture_output=True, timeout=10, check=False)

@@ -1,4 +1,4 @@
-"""Run the host side of a run: hooks, containers, answers to the process inside the lab, and that process itself."""
+"""Do the host process's part of a run: hooks, containers, the process inside the lab, and answers to it."""
 
 import json
 import sys
@@ -31,7 +31,7 @@ _INTERRUPTED = InterruptedRunError.exit_code
 
 
 class _Follower(Closing):
-    """Reads the events of a run, passes each new one to `watch`, and tracks the progress."""
+    """Reads the events of a run while it is running, passes each new one to `watch`, and tracks the progress."""
 
     def __init__(self, file: Path, watch: RunCallbacks) -> None:
         self._tail = EventTail(file, RunEvent)
@@ -55,7 +55,9 @@ class _Follower(Closing):
 def run_cells(
     directory: RunDirectory, experiment: Experiment, locks: ExitStack, *, watch: RunCallbacks = SILENT
 ) -> RunProgress:
-    """Run every open cell in a lab. Call from the main thread of the process: it passes signals to the lab.
+    """Run the cells that are not complete, in a lab started for them; return the run's progress.
+
+    Call it in the main thread of the process, because it forwards signals to the lab.
 
     Args:
         directory: directory of the run.
@@ -88,7 +90,7 @@ def run_cells(
 def _run_inside(
     directory: RunDirectory, experiment: Experiment, hooks: HookRunner, follower: _Follower, log_file: Path
 ) -> tuple[int, str]:
-    """Start the containers of a lab, and run the process inside it. Return the exit code and output of that process."""
+    """Start the lab's containers, and run the process inside the lab to its end. Return its exit code and output."""
     command = [sys.executable, "-m", "mplab.run.inside", "run", str(directory.path.resolve())]
     with ExitStack() as stack:
         log = stack.enter_context(log_file.open("ab"))
@@ -147,7 +149,10 @@ def _error_of(code: int, output: str, log: Path) -> MplabError:
 
 
 def stop_rule_handler(run: Path, rule: IntervalRule | None) -> Handler:
-    """Return the function that answers this question for a run directory. It first scores cells without scores."""
+    """Return the function that answers the question `ENOUGH`: are the intervals of the run narrow enough?
+
+    The function first scores the ok cells that have no scores.
+    """
 
     def answer(_question: Mapping[str, object]) -> Answer:
         if rule is None:

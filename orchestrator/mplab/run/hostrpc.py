@@ -1,4 +1,4 @@
-"""Call the host process from the process inside the lab: to run hooks, and to check intervals for the stop rule.
+"""Let the process inside the lab ask the host process to run hooks, and to check the intervals of the stop rule.
 
 The channel is a pair of sockets. A question and its answer are one line of JSON each. A thread of the host process
 answers one question after the other.
@@ -24,7 +24,7 @@ Handler = Callable[[Mapping[str, object]], Answer]
 
 
 class HostClient:
-    """The run's end of the channel to the host process."""
+    """End of the channel in the process inside the lab, which asks the host process."""
 
     def __init__(self, connection: socket.socket | None) -> None:
         """Use a connected socket; None: there is no host process, and every question fails."""
@@ -34,12 +34,12 @@ class HostClient:
 
     @classmethod
     def received(cls) -> Self:
-        """Return a client for the descriptor that this process inherited, if any."""
+        """Return a client for the channel that this process inherited; without one, every question fails."""
         number = os.environ.get(VARIABLE, "")
         return cls(socket.socket(fileno=int(number)) if number else None)
 
     def ask(self, question: str, **about: object) -> Answer:
-        """Ask a question and wait for the answer.
+        """Send a question to the host process; wait for its answer and return it.
 
         Raises:
             MplabError: there is no host process, it has ended, or it answered with an error.
@@ -66,7 +66,7 @@ class HostClient:
 
 
 class HostServer(Closing):
-    """Answers questions of the run inside its lab, until the context ends.
+    """End of the channel in the host process: answers the process inside the lab until the context ends.
 
     Args:
         handlers: question → function that answers it.
@@ -78,12 +78,12 @@ class HostServer(Closing):
         self._thread = Thread(target=self._serve, daemon=True)
 
     def inherited(self, inherited: Inherited = NOTHING) -> Inherited:
-        """Return `inherited` with the channel added, for `mplab.base.enter.lab_process`."""
+        """Return `inherited` with the channel's descriptor added, for `mplab.base.enter.lab_process`."""
         number = self._other.fileno()
         return Inherited({**inherited.environment, VARIABLE: str(number)}, (*inherited.descriptors, number))
 
     def begin(self) -> None:
-        """Start to answer. Call when the process inside has been started."""
+        """Start to answer questions. Call it when the process inside the lab has been started."""
         self._other.close()
         self._thread.start()
 
@@ -105,7 +105,7 @@ class HostServer(Closing):
                 )
 
     def _answer(self, question: Mapping[str, object]) -> Answer:
-        """Return the answer. An exception becomes an answer with an error, which the process inside reports."""
+        """Answer a question. An exception becomes the answer's ``error``, which `HostClient.ask` raises."""
         try:
             return self._handlers[str(question["question"])](question)
         except MplabError as error:

@@ -43,7 +43,7 @@ def _lab(settings: LabSessionSettings) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Run one verb and return its exit code. Raises LabNotReadyError outside a lab."""
+    """Run the verb `argv[0]` (``run`` or ``lab``); return the exit code. Raises LabNotReadyError outside a lab."""
     if not in_lab():
         raise LabNotReadyError("this runs inside a lab only: use mplab run, or mplab lab up")
     verb, argument = argv

@@ -16,7 +16,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 @dataclass
 class _Run:
-    """The fields of the events that the file needs."""
+    """State of a run, collected from its events, that ``junit.xml`` shows."""
 
     cells: list[CellSpec] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
@@ -26,7 +26,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class Case:
-    """One check that is not a cell. ``failure`` or ``skipped`` is the reason; both are "" if the check passed."""
+    """A test case that is not a cell, such as a budget. ``failure`` or ``skipped``: the reason, or ""."""
 
     classname: str
     name: str
@@ -35,7 +35,7 @@ class Case:
 
 
 def junit_xml(name: str, events: Iterable[RunEvent], checks: Iterable[Case] = ()) -> str:
-    """Return the events of run `name` as JUnit XML, followed by further checks.
+    """Return the outcomes in the events of the run `name` as JUnit XML, followed by `checks`.
 
     Every planned cell is a ``testcase``. A failed cell has a ``failure``. An invalid cell has an ``error``: its
     measured treatment is not the requested one. Cells that did not run, and transports that the lab cannot run, are
@@ -66,7 +66,7 @@ def _document(name: str, cases: list[ET.Element], started: float | None) -> str:
 
 
 def checks_xml(name: str, checks: Iterable[Case]) -> str:
-    """Return checks as JUnit XML, one ``testcase`` each."""
+    """Return `checks` as JUnit XML: a test suite `name` with one ``testcase`` each."""
     return _document(name, list(map(_check, checks)), None)
 
 

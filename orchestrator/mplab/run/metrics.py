@@ -16,7 +16,7 @@ from mplab.userfiles.experiment import Experiment
 
 
 def check_metrics(experiment: Experiment) -> None:
-    """Check the metrics that budgets and the stop rule name.
+    """Check that the experiment's scenarios have the metrics that its budgets and its stop rule name.
 
     Raises:
         InputError: no scenario has such a metric, or its unit or labels differ; one line for each problem.
@@ -30,6 +30,6 @@ def check_metrics(experiment: Experiment) -> None:
 
 
 def intervals_of(run: Path, rule: IntervalRule) -> Answer:
-    """Score the complete cells of a run, and return whether its intervals are narrow enough. Raises AnalysisError."""
+    """Score the ok cells of a run; return whether its confidence intervals satisfy `rule`. Raises AnalysisError."""
     state = look(read_run(run), rule)
     return {"enough": state.enough, "text": state.text, "numbers": state.to_json()}

@@ -34,7 +34,7 @@ class PlannedRun:
     """An experiment, and the cells that a run of it would have on this host.
 
     Attributes:
-        experiment: the experiment, with options applied.
+        experiment: the experiment, with the options of `plan` applied.
         plan: cells in order, their estimated time, and the transports that this lab cannot run.
         runs: folder that gets the run directory.
         learnt: number of earlier cells whose times the estimate uses; 0: it uses only the scenarios' own estimates.
@@ -102,7 +102,7 @@ def _with_repetitions(file: Path, repetitions: int, folder: Path) -> Path:
 
 
 def plan_experiment(experiment: Experiment, runs: Path) -> PlannedRun:
-    """Plan an experiment that has been read. Raises the errors of `plan`."""
+    """Plan the cells of an experiment that has been read. Raises the errors of `plan`."""
     if experiment.budgets or experiment.ending.interval is not None:
         with deferred("slow to import, needed by few experiments"):
             from mplab.run.metrics import check_metrics
@@ -156,7 +156,7 @@ _ID = "[0-9a-f]" * 6
 
 
 def learn(plan: Plan, experiment: Experiment, runs: Path) -> tuple[Plan, int]:
-    """Return the plan with an estimate from earlier runs, and the number of cells used; if 0, the plan is unchanged.
+    """Estimate the time of a plan from the durations of cells of earlier runs.
 
     A cell is expected to take the median time of earlier cells with its scenario, transport and link. If there are
     none, earlier cells with its scenario and transport count; without these, the scenario's own estimate. Cells whose
@@ -165,7 +165,10 @@ def learn(plan: Plan, experiment: Experiment, runs: Path) -> tuple[Plan, int]:
     Args:
         plan: the plan of the experiment.
         experiment: the experiment that is planned.
-        runs: folder of runs; the newest runs of this experiment in it are read.
+        runs: folder of runs; the ten newest runs of this experiment in it are read.
+
+    Returns:
+        The plan with this estimate, and the number of earlier cells used; if it is 0, the plan is unchanged.
     """
     uses = {use.label: json_of(use.record()) for use in experiment.scenarios}
     exactly: dict[tuple[str, ...], list[float]] = defaultdict(list)
@@ -189,7 +192,10 @@ def learn(plan: Plan, experiment: Experiment, runs: Path) -> tuple[Plan, int]:
 
 
 def _finished(folder: Path, uses: Mapping[str, Mapping[str, JsonValue]]) -> Iterator[tuple[CellSpec, float]]:
-    """Yield the cells of a run whose scenarios are unchanged, with the seconds that all their attempts took."""
+    """Yield each finished cell of the run in `folder`, and the seconds that all its attempts took.
+
+    Cells whose scenario had other parameters than in `uses` are left out.
+    """
     with suppress(OSError, ValueError, KeyError, TypeError, InputError):
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         same = {use["label"] for use in manifest["experiment"]["scenarios"] if use == uses.get(use["label"])}

@@ -34,7 +34,7 @@ RunState = Literal["planned", "running", "paused", "interrupted", "finished"]
 
 @dataclass(frozen=True)
 class RunProgress:
-    """A run at the moment of its last event."""
+    """Progress of a run, up to its last event."""
 
     state: RunState = "planned"
     """State of the run. A killed run stays "running": only its lock shows whether a process still runs it."""
@@ -92,7 +92,7 @@ class RunProgress:
 
     @classmethod
     def from_events(cls, events: Iterable[RunEvent]) -> "RunProgress":
-        """Return the state after `events`; unknown events change nothing."""
+        """Return the progress of a run from its events; unknown events change nothing."""
         tracker = ProgressTracker()
         for event in events:
             tracker.feed(event)
@@ -103,7 +103,7 @@ class RunProgress:
 
 
 class ProgressTracker:
-    """Follows a run event by event, for a display that is redrawn often."""
+    """Tracks the progress of a run event by event, for a display that is redrawn often."""
 
     def __init__(self) -> None:
         """Start in the state before the first event."""
@@ -112,7 +112,7 @@ class ProgressTracker:
         self._estimate = EstimateTracker((), 0.0)
 
     def feed(self, event: RunEvent) -> None:
-        """Update the state with the next event."""
+        """Update the progress with the next event."""
         self._set(updated=event.t)
         match event:
             case RunPlanned():
@@ -144,7 +144,7 @@ class ProgressTracker:
                 self._leave_cell(state="finished")
 
     def progress(self) -> RunProgress:
-        """Return the state after the last event."""
+        """Return the progress up to the last event."""
         return replace(self._progress, outcomes=dict(self._outcomes), eta_s=self._estimate.remaining_s())
 
     def _start(self, event: RunStarted | RunResumed) -> None:
@@ -166,7 +166,7 @@ class ProgressTracker:
 
 @dataclass(frozen=True)
 class RunStatus:
-    """The state of a run.
+    """The state of a run, as read from its directory.
 
     Attributes:
         path: the run directory.
@@ -208,9 +208,10 @@ def _ignore(*_: object) -> None:
 
 @dataclass(frozen=True)
 class RunCallbacks:
-    """Functions that a run calls as it progresses, in the thread that started it.
+    """Functions that a run calls as it progresses, in the thread that started the run.
 
-    They do not delay the cells, but the handling of Ctrl-C: they must return soon. An exception in one ends the run.
+    They must return soon: they do not delay the cells, but they delay the reaction to Ctrl-C. An exception in one ends
+    the run.
 
     Attributes:
         begun: called with the run directory and the number of its complete cells, when the lab is locked.
@@ -228,4 +229,4 @@ class RunCallbacks:
 
 
 SILENT = RunCallbacks()
-"""Calls nothing."""
+"""A `Watch` whose functions do nothing."""

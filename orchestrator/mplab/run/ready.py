@@ -30,7 +30,7 @@ def check_ready_for(experiment: Experiment) -> None:
 
 
 def check_ready(*, needs_ui: bool, further: Iterable[Program] = (), use: LabUse = VIRTUAL) -> None:
-    """Raise LabNotReadyError if a program that the lab needs on this machine, or a further program, is missing."""
+    """Raise LabNotReadyError if a program is missing that the lab needs on this machine, or one of `further`."""
     always, title = (FOR_REAL, "this machine") if use.real else (ALL, "the virtual lab")
     needed = [program for program in always if needs_ui or use.real or program not in FOR_UI]
     needed += [program for program in further if program not in needed]
@@ -42,14 +42,16 @@ def check_ready(*, needs_ui: bool, further: Iterable[Program] = (), use: LabUse 
 
 
 def programs_of_run(experiment: Experiment) -> list[Program]:
-    """Return the programs that the scenarios, phone and virtual routers of a run need in addition to every lab's."""
+    """Return the programs that a run needs, for its scenarios, phone and routers, in addition to those of every lab."""
     scenarios = catalog().on(experiment.lab)
     programs = [program for use in experiment.scenarios for program in programs_of(scenarios[use.name])]
     return [*programs, *programs_of_lab(experiment.lab)]
 
 
 def identify_real_phone(use: LabUse) -> dict[str, object]:
-    """Return the manifest's entry of a real phone; {} for other phones, which start with their lab.
+    """Check that a run can use a real phone; return the phone's entries for the manifest.
+
+    Other phones start with their lab: {} is returned.
 
     Raises:
         LabNotReadyError: the phone is missing, in use, or not rooted.
@@ -59,13 +61,13 @@ def identify_real_phone(use: LabUse) -> dict[str, object]:
 
 
 def allow(hooks: Hooks) -> None:
-    """Record that this user started a run with these commands, which allows them. Raises MplabError."""
+    """Record that this user allows these commands, because the user has started a run with them. Raises MplabError."""
     if hooks:
         _write_note(_hooks_note(hooks), hooks.text())
 
 
 def check_allowed(hooks: Hooks, whose: object) -> None:
-    """Raise InputError unless this user has allowed these commands on this machine. `whose`: see `foreign`."""
+    """Raise InputError unless this user has allowed these commands on this machine; `whose`: see `foreign`."""
     if hooks and not _hooks_note(hooks).is_file():
         raise foreign(hooks, whose)
 
@@ -96,14 +98,16 @@ def remember_lab(use: LabUse) -> None:
 
 
 def check_lab(use: LabUse, whose: object) -> None:
-    """Check that a lab file uses nothing outside the virtual lab, or that this user has run an experiment with it.
+    """Raise InputError if a lab file uses resources outside the virtual lab that this user has not allowed.
+
+    A user allows them by running an experiment with the lab file.
 
     Args:
         use: the lab.
-        whose: the bundle or run directory that its file came with.
+        whose: the bundle or run directory that the lab file came with.
 
     Raises:
-        InputError: neither is true; the message lists the resources that the lab file would use.
+        InputError: the message lists the resources.
     """
     if use.file is None or not (resources := list(outside(use.file))) or _lab_note(use.file).is_file():
         return
@@ -122,7 +126,7 @@ def _lab_note(lab: LabFile) -> Path:
 
 
 def _note(folder: str, content: str) -> Path:
-    """Return the path of the file that records this user's consent to `content`."""
+    """Return the path of the file that records that this user has allowed `content`."""
     return state_directory() / folder / hashlib.sha256(content.encode()).hexdigest()[:32]
 
 

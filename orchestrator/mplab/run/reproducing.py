@@ -28,7 +28,7 @@ class SecondRun:
 
     Attributes:
         run: the new run.
-        agreed: its results compared with those of the bundle.
+        agreed: comparison of the new run's results with those of the bundle.
     """
 
     run: RunResult
@@ -41,7 +41,7 @@ class Reproduction:
 
     Attributes:
         bundle: the bundle, unpacked and checked.
-        report: the new report, compared byte for byte.
+        report: the new report, compared byte for byte with that of the bundle.
         second: the new run of the experiment; None: only the report was made.
     """
 
@@ -51,7 +51,7 @@ class Reproduction:
 
     @property
     def good(self) -> bool:
-        """Return whether the report has the same bytes, no result differs, and all cells of the new run are ok."""
+        """Return whether both reports have the same bytes, no result differs, and all cells of the new run are ok."""
         cells_ok = self.second is None or not (self.second.run.progress.failed or self.second.run.progress.invalid)
         return cells_ok and not self.report.differences and not (self.second and self.second.agreed.differing)
 
@@ -176,7 +176,7 @@ def remake_report(bundle: Bundle, *, watch: RunCallbacks = SILENT) -> Rebuilt:
 
 
 def run_again(bundle: Bundle, planned: PlannedRun, *, watch: RunCallbacks = SILENT) -> SecondRun:
-    """Run the experiment of a bundle and compare the results.
+    """Run the experiment of a bundle, and compare the results with those of the bundle.
 
     Raises:
         MplabError: no cell of the new run is ok, or an error of `mplab.run.execute`.

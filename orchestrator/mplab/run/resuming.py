@@ -1,4 +1,4 @@
-"""Resume a run: plan its open cells, and check that they would be comparable with the complete cells."""
+"""Resume a run: plan the cells that are left, and check that they would be comparable with the complete cells."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from mplab.userfiles.experiment import Experiment
 
 
 def plan_rest(run: Path | str, *, failed: bool = False) -> PlannedRun:
-    """Plan the cells that `resume` would run. Nothing is run or written. Raises InputError like `resume`."""
+    """Plan the cells that `resume` would run, without running or writing anything. Raises InputError like `resume`."""
     directory = RunDirectory.open(Path(run))
     experiment = _experiment_of(directory)
     plan, learnt = learn(_rest(directory, failed=failed), experiment, directory.path.parent)
@@ -71,17 +71,20 @@ def resume(
 
 
 def is_complete(directory: RunDirectory, *, failed: bool) -> bool:
-    """Return whether a run has finished and no cell is left to run; with `failed`, cells that are not ok are left."""
+    """Return whether a run has finished and has no cell left to run.
+
+    With `failed`, cells that are not ok count as left to run.
+    """
     return not _rest(directory, failed=failed).cells and _progress(directory).state == "finished"
 
 
 def experiment_as_in(manifest: Manifest, experiment: Experiment) -> Experiment:
-    """Return the experiment as the mplab version that wrote `manifest` planned it: old versions hashed no files."""
+    """Return the experiment as the mplab version that wrote `manifest` hashed it: old versions hashed no files."""
     return experiment if manifest.experiment.files is not None else experiment.without_files()
 
 
 def changed_files(manifest: Manifest, experiment: Experiment) -> list[str]:
-    """Return the files that a run depends on and whose content has changed."""
+    """Return the paths of the files that the run of `manifest` depends on and whose content has changed since."""
     then, now = manifest.experiment.files or {}, experiment.record().files or {}
     return sorted(path for path in then if now.get(path) != then[path])
 
@@ -121,7 +124,7 @@ def _complete(directory: RunDirectory, *, report: bool, watch: RunCallbacks) -> 
 
 
 def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, watch: RunCallbacks) -> int:
-    """Reopen damaged cells and, with `failed`, those that are not ok; log that the run is resumed.
+    """Make damaged cells and, with `failed`, those that are not ok incomplete again; log that the run is resumed.
 
     Returns:
         The number of cells that stay complete.
@@ -139,7 +142,7 @@ def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, wat
 
 
 def _other_code(directory: RunDirectory, watch: RunCallbacks) -> GitRecord | None:
-    """Compare this checkout with that at the start of the run. If they differ, warn and return the current one."""
+    """Warn if the run was started with another commit or local changes, and return this checkout; else None."""
     then, now = directory.read_manifest().git, host.describe_git()
     if (then.commit, then.dirty) == (now.commit, now.dirty):
         return None
@@ -168,7 +171,7 @@ def _damaged(directory: RunDirectory, watch: RunCallbacks) -> list[str]:
 
 
 def _rest(directory: RunDirectory, *, failed: bool) -> Plan:
-    """Return the plan with only the cells that are not complete; with `failed`, also those that are not ok."""
+    """Return the plan of only the cells that are left to run; with `failed`, these include cells that are not ok."""
     plan = directory.read_manifest().plan
     complete = directory.complete_cells().keys() - (_not_ok(directory) if failed else [])
     left = tuple(cell for cell in plan.cells if cell.id not in complete)

@@ -1,4 +1,4 @@
-"""Execute a run inside its lab: run every incomplete cell of the plan, with retries."""
+"""Execute a run inside its lab: run every cell of the plan that is not complete, with retries."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -33,11 +33,11 @@ from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment
 
 OpenLab = Callable[[Experiment, RunDirectory], Lab]
-"""Function that makes the lab of an experiment, not yet up; its programs write their logs into the run directory."""
+"""Function that returns the lab of an experiment, not yet up; the lab's programs log into the run directory."""
 
 
 def open_lab(experiment: Experiment, directory: RunDirectory) -> Lab:
-    """Return the lab that the experiment's lab file describes, with the services of its scenarios."""
+    """Return the lab that the experiment's lab file describes, not yet up, with the services of the scenarios."""
     settings = LabSettings(
         seed=experiment.seed,
         congestion_control=experiment.congestion_control,
@@ -54,9 +54,9 @@ class RunLoop:
 
     Args:
         path: run directory, with manifest and plan in it.
-        outside: answers for hooks and stop rules.
-        catalog: finds what the experiment names.
-        open_lab: makes the lab.
+        outside: client of the host process, which runs hooks and checks intervals for the stop rule.
+        catalog: finds the transports, scenarios and links that the experiment names.
+        open_lab: returns the lab of the experiment, not yet up.
         instruments: clock and time limits of the cells.
     """
 
@@ -130,7 +130,7 @@ class RunLoop:
                 tell_finished(events, record)
 
     def _run_cells(self, lab: Lab, todo: Sequence[CellSpec], events: EventLog) -> Cut | None:
-        """Run cells in order. Return the rule that ended the run before the last cell, or None."""
+        """Run cells in order. Return the decision of a stop rule to end the run early, or None."""
         runner = CellRunner(
             self._directory, self._experiment, self._catalog, self._outside, self._instruments, lab, events
         )
@@ -146,7 +146,10 @@ class RunLoop:
         return None
 
     def _look(self, events: EventLog, blocks: int) -> IntervalCheck:
-        """Ask whether the intervals are narrow enough. Called between blocks, where it disturbs no measurement."""
+        """Ask the host process whether the run's confidence intervals are narrow enough; log the answer.
+
+        It is called between blocks, where the analysis disturbs no measurement.
+        """
         began = self._clock()
         try:
             answer = self._outside.ask(ENOUGH)

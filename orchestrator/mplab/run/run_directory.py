@@ -28,7 +28,7 @@ class RunDirectory:
     """The directory of one run. A cell's directory has its final name only when it is complete and on disk."""
 
     def __init__(self, path: Path) -> None:
-        """Wrap the directory `path`; use `create` or `open`."""
+        """Set the paths of the files in the run directory `path`. Nothing is read or written."""
         self.path = path
         self.experiment_file = path / "experiment.yaml"
         """The experiment file, an unchanged copy."""
@@ -108,7 +108,7 @@ class RunDirectory:
 
     @property
     def lock_name(self) -> str:
-        """Return the name of the lock of the process that writes to this run (`mplab.base.lock`)."""
+        """Return the name of the lock that a process holds while it writes to this run (`mplab.base.lock`)."""
         return f"run-{self.run_id}"
 
     def load_experiment(
@@ -117,9 +117,9 @@ class RunDirectory:
         """Read the experiment of the run from its directory only.
 
         Args:
-            catalog: finds what the experiment names.
+            catalog: finds the transports, scenarios and links that the experiment names.
             lab: another lab to run in; None: the run's lab.
-            given: further values of the experiment's variables.
+            given: values of the experiment's variables, in addition to those of the run.
 
         Raises:
             InputError: a file is missing or wrong.
@@ -128,13 +128,13 @@ class RunDirectory:
         return load_experiment(self.experiment_file, catalog=catalog, lab=use, given=given, kept=self.kept_dir)
 
     def lab_use(self) -> LabUse:
-        """Return the lab of the run, and its phone. Raises InputError."""
+        """Return the lab file of the run, and the phone in it that the run uses. Raises InputError."""
         if not self.lab_file.is_file():
             return VIRTUAL
         return use_lab(self.lab_file, self.read_manifest().lab.phone)
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Write manifest.json once. Raises MplabError."""
+        """Write ``manifest.json``, which must not exist yet. Raises MplabError."""
         write_record(self.manifest_file, manifest)
 
     def read_manifest(self) -> Manifest:
@@ -189,7 +189,7 @@ class RunDirectory:
         return complete
 
     def reopen_cell(self, cell_id: str) -> None:
-        """Make a complete cell unfinished. `begin_attempt` then keeps its files as an attempt. Raises MplabError."""
+        """Make a complete cell incomplete. `begin_attempt` then keeps its files as an attempt. Raises MplabError."""
         with explained(self.cell_dir(cell_id)):
             self.cell_dir(cell_id).rename(self.partial_dir(cell_id))
 
@@ -208,11 +208,11 @@ class RunDirectory:
         return read_record(self.cell_dir(cell_id) / "cell.json", CellRecord)
 
     def complete_cells(self) -> dict[str, CellRecord]:
-        """Return every complete cell by id, in order; damaged cells are left out."""
+        """Return cell id → record of every complete cell, in order; damaged cells are left out."""
         return self._read_cells()[0]
 
     def damaged_cells(self) -> dict[str, str]:
-        """Return id → problem of cells whose cell.json is missing or unreadable."""
+        """Return cell id → problem for cells whose ``cell.json`` is missing or unreadable."""
         return self._read_cells()[1]
 
     def _read_cells(self) -> tuple[dict[str, CellRecord], dict[str, str]]:

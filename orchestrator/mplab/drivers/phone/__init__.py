@@ -1,4 +1,4 @@
-"""Phones: the protocol that every kind of phone implements."""
+"""Define the protocol `Phone`, which every kind of phone implements."""
 
 from mplab.drivers.phone.protocol import Phone, PhoneIdentity
 

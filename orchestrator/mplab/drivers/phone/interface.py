@@ -189,20 +189,20 @@ class PhoneInterface:
 
 
 def parse_neighbours(text: str) -> tuple[str, ...]:
-    """Parse ``10.64.1.1 lladdr 02:… PERMANENT`` into ``10.64.1.1 lladdr 02:… nud permanent``."""
+    """Parse lines of `ip neigh`: ``10.64.1.1 lladdr 02:… PERMANENT`` → ``10.64.1.1 lladdr 02:… nud permanent``."""
     return tuple(
         re.sub(r"\s+PERMANENT.*$", " nud permanent", line.strip()) for line in text.splitlines() if "lladdr" in line
     )
 
 
 def parse_routes(text: str) -> tuple[str, ...]:
-    """Parse ``ip route show table all dev X``; skip routes that the kernel adds for the address."""
+    """Parse ``ip route show table all dev X``; return the routes, sorted, without those that the kernel adds itself."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return tuple(sorted(re.sub(r" linkdown| dead", "", line) for line in lines if line and "proto kernel" not in line))
 
 
 def parse_rules(text: str, host: str) -> tuple[str, ...]:
-    """Parse ``101:	from 10.64.1.2 lookup 101`` into ``priority 101 from 10.64.1.2 lookup 101``; only for `host`."""
+    """Parse the rules for the address `host`: ``101: from HOST lookup 101`` → ``priority 101 from HOST lookup 101``."""
     rules = re.findall(r"^(\d+):\s+(from (\S+) .*?)\s*$", text, re.MULTILINE)
     return tuple(f"priority {priority} {rule}" for priority, rule, source in rules if source == host)
 

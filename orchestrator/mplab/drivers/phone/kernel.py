@@ -11,16 +11,16 @@ Kind = Literal["none", "upstream", "out-of-tree"]
 
 @dataclass(frozen=True)
 class KernelMptcp:
-    """The Multipath TCP of a kernel.
+    """Multipath TCP implementation and settings of a kernel.
 
     Attributes:
         kind: ``none``, ``upstream`` (Linux 5.6 and later), or ``out-of-tree``: the patches of multipath-tcp.org (0.8x,
             0.9x).
         version: version of the patches, e.g. ``0.95``; "": unknown, or not out-of-tree.
-        enabled: the sysctl that enables MPTCP is not 0.
+        enabled: True if the sysctl that enables MPTCP is not 0.
         path_manager, scheduler: current settings of an out-of-tree kernel (``fullmesh``, ``default``); else "".
-        endpoints: the phone's ``ip`` supports ``ip mptcp``.
-        multipath: the phone's ``ip`` supports ``ip link set dev X multipath on|off|backup``.
+        endpoints: True if the phone's ``ip`` supports ``ip mptcp``.
+        multipath: True if the phone's ``ip`` supports ``ip link set dev X multipath on|off|backup``.
         sysctls: ``net.mptcp.*`` → value.
         congestion_controls: available TCP congestion controls.
     """
@@ -41,9 +41,9 @@ class PhoneFacts:
     """Facts that decide whether a transport is possible on a phone.
 
     Attributes:
-        rooted: mplab runs commands as root on the phone.
-        kernel: MPTCP of the kernel; None: unknown until the phone is connected.
-        agent: the agent (`mpflex`) can run on the phone.
+        rooted: True if mplab runs commands as root on the phone.
+        kernel: MPTCP implementation of the phone's kernel; None: unknown until the phone is connected.
+        agent: True if the agent (`mpflex`) can run on the phone.
         interfaces: interfaces of the phone: ``wlan0``, ``rmnet0``.
     """
 

@@ -1,4 +1,4 @@
-"""Virtual phone: a node with two interfaces on this machine."""
+"""Virtual phone: a network namespace (node) on this machine, with two interfaces."""
 
 import platform
 import shutil
@@ -33,7 +33,7 @@ class NetnsPhone(Node):
         return {name: name for name in self.interfaces}
 
     def identity(self) -> PhoneIdentity:
-        """Return model, system and kernel."""
+        """Return name, model, system and kernel of the phone."""
         return PhoneIdentity(
             name=self.name, model="virtual phone", os=platform.freedesktop_os_release()["PRETTY_NAME"],
             kernel=platform.release(),

@@ -1,4 +1,4 @@
-"""The ``Phone`` protocol; translation of a phone's interface names in records into mplab's names."""
+"""Define the `Phone` protocol; translate a phone's interface names in log records into mplab's names."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Phone(Machine, Protocol):
         """Interface name → the phone's own name of the interface, e.g. ``rmnet_data2``."""
 
     def identity(self) -> PhoneIdentity:
-        """Return model, system and kernel."""
+        """Return name, model, system and kernel of the phone."""
 
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
@@ -42,7 +42,10 @@ class Phone(Machine, Protocol):
         """
 
     def keep(self, name: str, text: str) -> str:
-        """Write a file on the phone that only root can read; return its path. Release of the phone deletes the file."""
+        """Write `text` to a file on the phone that only root can read; return its path.
+
+        The file is deleted when the phone is released.
+        """
 
     def push(self, source: Path, target: str) -> None:
         """Copy a host file to the phone."""
@@ -68,18 +71,21 @@ class Phone(Machine, Protocol):
         """Set kernel parameters: ``{"net.mptcp.enabled": 1}``."""
 
     def counters(self) -> Mapping[str, int]:
-        """Return counters: ``"TcpExt.TCPTimeouts"``, ``"MPTcpExt.MPCapableSYNTX"``, …, ``"wlan0.rx_bytes"``, …"""
+        """Return counters of kernel and interfaces: ``"TcpExt.TCPTimeouts"``, …, ``"wlan0.rx_bytes"``, …
+
+        MPTCP counters have names such as ``"MPTcpExt.MPCapableSYNTX"``.
+        """
 
 
 _Record = TypeVar("_Record", bound=Mapping[str, object])
 
 
 def by_our_names(record: _Record, devices: Mapping[str, str]) -> _Record:
-    """Return a record of `mpflex` (log line, or result of a check) with interface names ``wlan0`` and ``rmnet0``.
+    """Return a copy of an `mpflex` record (log line, or result of a check) with mplab's interface names.
 
     Args:
         record: record with the phone's names, as the program wrote it; not changed.
-        devices: mplab's name → the phone's name; see `Phone.devices`.
+        devices: mplab's interface name → the phone's name of the interface; see `Phone.devices`.
     """
     ours = {device: name for name, device in devices.items()}
     translated: dict[str, object] = dict(record)

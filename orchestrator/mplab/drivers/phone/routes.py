@@ -4,7 +4,7 @@ _PRIMARY_METRIC = 50
 
 
 def primary_command(interface: str, gateway: str) -> str:
-    """Return the `ip` command that makes an interface the default route; it may be run repeatedly."""
+    """Return the `ip` command that makes an interface the default route. Running the command again changes nothing."""
     return f"route replace default via {gateway} dev {interface} metric {_PRIMARY_METRIC}"
 
 
@@ -13,7 +13,7 @@ _SYSTEM_UDP = ("123", "500", "4500")
 
 
 def accept_system_udp(program: str) -> str:
-    """Return shell lines that exempt Android's own UDP traffic from the chain ``mplab``.
+    """Return shell lines that exempt Android's own UDP traffic (NTP, IKE) from the firewall chain ``mplab``.
 
     `program` is ``iptables`` or ``ip6tables``.
     """

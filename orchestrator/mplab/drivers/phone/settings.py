@@ -114,5 +114,5 @@ class AdbPhoneFile(AndroidPhoneFile):
     interfaces: AdbInterfacesFile | None = Field(None, description="Its interfaces; default: detected.")
 
     def resource(self, name: str) -> str:
-        """Return the name of the lock that a run takes. It has the serial or, without a serial, `name`."""
+        """Return the name of the lock that a run holds on this phone: it has the serial or, without one, `name`."""
         return f"phone {self.serial or name}"

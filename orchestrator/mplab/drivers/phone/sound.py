@@ -140,7 +140,7 @@ class SoundCard:
         self._running().begin(file)
 
     def stop_recording(self) -> Recorded:
-        """Stop the recording and return it.
+        """Stop the recording; return its file, start time, duration and peak.
 
         Raises:
             DeviceError: the card has ended, no recording was running, or more than 1 s of samples is missing. The file
@@ -200,7 +200,7 @@ class SoundCard:
 
 
 class _Recorder(threading.Thread):
-    """Thread that reads all samples and, during a recording, writes them to a file."""
+    """Thread that reads all samples of the sound card and, during a recording, writes them to a file."""
 
     def __init__(self, source: IO[bytes]) -> None:
         super().__init__(name="recorder", daemon=True)
@@ -215,7 +215,7 @@ class _Recorder(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Read until the source ends."""
+        """Read samples until the program that delivers them ends."""
         rest = b""
         with self._source:
             while block := self._source.read1(_BLOCK):  # type: ignore[attr-defined]

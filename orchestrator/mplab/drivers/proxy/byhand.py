@@ -1,4 +1,4 @@
-"""Protocol of a proxy that `mplab proxy` controls outside of runs: `ProxyDriver.by_hand` returns one."""
+"""Define the control of a proxy outside of runs, for `mplab proxy`; `ProxyDriver.by_hand` returns it."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -66,10 +66,10 @@ class Check:
 
 
 class ByHand(Protocol):
-    """A proxy with its origin and services. Every method can raise LabNotReadyError."""
+    """A proxy with its origin and services, as `mplab proxy` controls it. Every method can raise LabNotReadyError."""
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Return a lock as a context: while it is held, runs and other verbs cannot change the proxy."""
+        """Return a lock as a context: while it is held, runs and other `mplab` commands cannot change the proxy."""
 
     def prepare(self, *, renew: bool) -> Path:
         """Prepare the proxy without starting it; return the folder with secrets and the certificate for phones.
@@ -79,7 +79,7 @@ class ByHand(Protocol):
         """
 
     def up(self, *, renew: bool, build: bool) -> Sequence[ServiceState]:
-        """Prepare and start the proxy; return when every service answers.
+        """Prepare and start the proxy. When every service answers, return the states of all services.
 
         Args:
             renew: see `prepare`.
@@ -96,4 +96,4 @@ class ByHand(Protocol):
         """Return pairs (service, line): the last `lines` lines of one service or, for "", of each."""
 
     def examine(self) -> Sequence[Check]:
-        """Check the requirements of the proxy."""
+        """Check everything that the proxy needs, and its running services; return one result for each check."""

@@ -1,7 +1,7 @@
-"""`ProxyDriver`: one kind of proxy, with its part of a lab file, its checks, and how to open it.
+"""Define `ProxyDriver`: one kind of proxy, with its part of a lab file, its checks, and how to open it.
 
-A kind is a package with a module `driver` that has an object ``DRIVER``. Reading a lab file imports this module. The
-module therefore imports slow modules only when they are used.
+A kind is a package with a module `driver` that has an object ``DRIVER``. Reading a lab file imports that module, so the
+module imports slow modules only when it uses them.
 """
 
 from abc import ABC, abstractmethod
@@ -60,8 +60,8 @@ class HostSettings:
     Attributes:
         congestion_control: algorithm that the experiment requests.
         services: names of the origin's services that its scenarios use.
-        wired: the lab runs in namespaces of this machine and connects wires to the proxy's namespaces. False: phones
-            reach the proxy by real networks.
+        wired: True if the lab runs in namespaces of this machine, and veth pairs connect it to the proxy's namespaces.
+            False: phones reach the proxy by real networks.
     """
 
     congestion_control: str
@@ -70,17 +70,17 @@ class HostSettings:
 
 
 class HostedResources(Protocol):
-    """Resources that `ProxyDriver.host` has started outside of a lab and hands to the lab."""
+    """Resources outside of a lab, such as containers, that `ProxyDriver.host` has started and passes into the lab."""
 
     def changed_since(self, prepared: Mapping[str, object]) -> str:
         """Return the resources that differ from the result of `ProxyDriver.prepare`, as a phrase; "": none."""
 
     def inherited(self) -> Inherited:
-        """Return environment variables and descriptors for the lab's process; `ProxyDriver.open` reads them there."""
+        """Return environment and file descriptors for the lab's process, in which `ProxyDriver.open` reads them."""
 
 
 class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
-    """One kind of proxy. The defaults suit a kind that needs nothing outside of its lab."""
+    """One kind of proxy. The default methods suit a proxy that uses nothing outside of its lab."""
 
     preparing: ClassVar[str] = ""
     """Description of the result of `prepare`, shown to waiting users; "": `prepare` makes nothing."""
@@ -100,7 +100,7 @@ class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
         yield from ()
 
     def uses(self, settings: Settings) -> str:
-        """Return the resources outside of a virtual lab's namespaces as one phrase; "": none."""
+        """Return a phrase that names what the proxy uses outside of a virtual lab's namespaces; "": nothing."""
         return ""
 
     def check(self, settings: Settings, lab_file: str) -> Iterator[Finding]:
@@ -113,7 +113,7 @@ class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
         yield from ()
 
     def by_hand(self, settings: Settings | None, chosen: Chosen, *, say: Say, detail: Say | None = None) -> "ByHand":
-        """Return the proxy for `mplab proxy`. Called only for kinds with `parts`, which override it.
+        """Return the object by which `mplab proxy` controls a proxy. Every kind with `parts` overrides this method.
 
         Args:
             settings: entry of the proxy in the lab file; None: there is no lab file.
@@ -127,7 +127,7 @@ class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
         raise NotImplementedError
 
     def prepare(self, settings: Settings, host: HostSettings) -> dict[str, object]:
-        """Prepare resources outside of the lab; return their description for ``lab`` in the manifest.
+        """Prepare the proxy's resources outside of the lab; return their description for ``lab`` in the manifest.
 
         Raises:
             LabNotReadyError: they cannot be provided, or a run uses them.
@@ -137,7 +137,10 @@ class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
     def host(
         self, settings: Settings, host: HostSettings, run_id: str
     ) -> AbstractContextManager[HostedResources | None]:
-        """Start the resources on entry of the context; on exit, restore their previous state.
+        """Return a context that starts the proxy's resources outside of the lab, and yields them for the lab.
+
+        At its end, the context restores the previous state of the resources. The default yields None: there are no
+        resources.
 
         Raises:
             LabNotReadyError: they do not start, or a run uses them.
@@ -160,7 +163,7 @@ def by_hand_drivers() -> dict[str, ProxyDriver[Any]]:
 
 
 def own_driver() -> ProxyDriver[Any]:
-    """Return the driver for a virtual lab whose lab file has no proxy: the one without a settings model.
+    """Return the driver for a lab file without a proxy: the kind of proxy that has no settings in a lab file.
 
     Raises:
         LabNotReadyError: no such kind is registered, or it cannot be imported.

@@ -20,10 +20,10 @@ class Proxy(Protocol):
         """Stop the proxy. Before it ends, it logs the connections that are still open."""
 
     def use(self, session: SessionSettings) -> None:
-        """Apply settings to sessions that start after this call; existing sessions may end."""
+        """Apply `session` to the agent's sessions that start after this call; existing sessions may end."""
 
     def log_end(self) -> int:
-        """Return a mark for the current end of the connection log."""
+        """Return a mark for the current end of the connection log, to be passed to `logs_since`."""
 
     def logs_since(self, mark: int) -> list[LogRecord]:
         """Return the records written to the connection log after `mark`, in order."""
@@ -33,11 +33,11 @@ class Proxy(Protocol):
 
     @property
     def capture_point(self) -> CapturePoint:
-        """Interface at which the proxy's side of the phone's traffic can be captured."""
+        """Capture point at the proxy's interface towards the phone."""
 
 
 class Servers(Protocol):
-    """Servers that the phone uses, at the lab's own addresses."""
+    """The proxy, origin and services of a lab."""
 
     @property
     def networks(self) -> Mapping[str, int]:
@@ -49,7 +49,7 @@ class Servers(Protocol):
 
     @property
     def proxy(self) -> Proxy:
-        """Proxy for the agent (after `start`)."""
+        """The proxy, to which the phone's agent connects (after `start`)."""
 
     @property
     def services(self) -> RunningServices:
@@ -72,17 +72,17 @@ class Servers(Protocol):
         """Stop the proxy and all servers."""
 
     def delay_by_prefix(self) -> dict[str, float]:
-        """Map address prefix → one-way delay between proxy and servers, ms, for the link emulator."""
+        """Return address prefix of servers → one-way delay between the proxy and them, ms, for the link emulator."""
 
     def logs(self) -> list[Path]:
         """Return the logs of the origin's web server."""
 
     @property
     def ca_pem(self) -> Path:
-        """Certificate of the lab's authority (after `start`)."""
+        """Certificate of the lab's certificate authority (after `start`)."""
 
     def make_home(self, directory: Path) -> Path:
-        """Make a home folder in which browsers trust the lab's authority."""
+        """Make a home folder in which browsers trust the lab's certificate authority; return its path."""
 
     def origin_congestion_control(self) -> str:
         """Return the congestion control of the origin's own sockets. Raises DeviceError when it cannot be read."""

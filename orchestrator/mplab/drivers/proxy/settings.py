@@ -20,7 +20,7 @@ def proxy_settings(
     internet: Sequence[str] = (),
     control: str = "",
 ) -> dict[str, object]:
-    """Return the proxy's configuration. It allows connections to the origin and to `internet`.
+    """Return the configuration of `mpflex proxy`, which allows connections to the origin and to `internet`.
 
     Args:
         listen: transport → address with port.
@@ -28,8 +28,8 @@ def proxy_settings(
         ports: ports of the origin's services, in addition to `WEB_PORTS`.
         congestion_control: algorithm for every socket towards the phone; "": the system's default.
         log: path of the connection log.
-        session: settings for sessions.
-        internet: additional destinations, in the form of the proxy's allow list: ``NETWORK:PORTS``.
+        session: settings for the agent's sessions.
+        internet: additional destinations that the proxy allows, ``NETWORK:PORTS``.
         control: path of the control socket; "": none.
     """
     return {

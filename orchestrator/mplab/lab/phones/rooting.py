@@ -1,4 +1,4 @@
-"""Handle Android phones without root: what their labs refuse, and the findings of `mplab doctor`."""
+"""Handle Android phones without root: changes of a link condition that they refuse, a finding of `mplab doctor`."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ BY_SOCKS = "'root: none' in the lab file, for apps that have a setting for a SOC
 
 
 def unrooted_refusals(link: LinkCondition, phone: str) -> Iterator[str]:
-    """Yield the changes of a condition that need root, for a phone that runs use without root."""
+    """Yield a sentence for each change of a link condition that needs root, for a phone that runs use without root."""
     for moment in link.changes:
         changes = {
             "interface": moment.interface,
@@ -26,6 +26,6 @@ def unrooted_refusals(link: LinkCondition, phone: str) -> Iterator[str]:
 
 
 def unrooted_finding(name: str) -> Finding:
-    """Return the finding on a phone whose lab file says ``root: none``: runs use it without root."""
+    """Return the finding on a phone whose lab file says ``root: none``: root is not used."""
     text = "not used: runs use only apps that have a proxy setting, and no Multipath TCP"
     return Finding(f"phone {name}: root", "warning", text, "see 'root' in the lab file")

@@ -1,4 +1,4 @@
-"""Phones controlled by adb, over USB or TCP: open a phone that a lab file describes."""
+"""Open phones that a lab file describes and that adb controls, over USB or TCP."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ __all__ = ["AdbPhone", "AdbServer", "AdbSettings", "adb_server", "open_phone", "
 
 
 def settings_of(file: AndroidPhoneFile) -> AdbSettings:
-    """Return the settings of a phone from its entry in the lab file.
+    """Return the adb settings of a phone from `file`, its entry in the lab file.
 
-    Serial and interface names are empty unless the phone is a real one (`AdbPhoneFile`).
+    Only a real phone (`AdbPhoneFile`) has a serial and interface names; for other phones, both are empty.
     """
     root = file.root or "auto"
     if not isinstance(file, AdbPhoneFile):
@@ -25,7 +25,7 @@ def settings_of(file: AndroidPhoneFile) -> AdbSettings:
 
 @contextlib.contextmanager
 def adb_server(home: Path | None = None) -> Iterator[AdbServer]:
-    """Run an adb server during the context; it offers phones the user's adb key in addition to its own.
+    """Run an adb server during the context. It authenticates to phones with its own key or the user's adb key.
 
     Args:
         home: folder of the server's key; default: `default_home`.

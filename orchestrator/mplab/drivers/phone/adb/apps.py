@@ -19,7 +19,7 @@ _GRANTED = re.compile(r"^\s*([\w.]+): granted=true", re.MULTILINE)
 
 
 class Apps:
-    """Apps of one phone."""
+    """The apps of one phone: installation, versions, permissions and data."""
 
     def __init__(self, phone: AdbPhone) -> None:
         self._phone = phone
@@ -32,7 +32,7 @@ class Apps:
         return match[1].strip() if match else ""
 
     def versions(self, packages: Mapping[str, str]) -> dict[str, str]:
-        """Map each package in `packages` to its installed version, or "". Raises DeviceError when the phone is lost."""
+        """Return package → installed version for the keys of `packages`; "" for a missing app. Raises DeviceError."""
         return {package: self.version(package) for package in packages}
 
     def install(self, apk: Path) -> None:
@@ -104,11 +104,14 @@ class Apps:
         return {line.removeprefix("package:").strip() for line in listing.splitlines() if line.startswith("package:")}
 
     def _allowed(self, package: str) -> set[str]:
-        """Return the permissions that the app has been granted."""
+        """Return the permissions that Android has granted to the app `package`."""
         return set(_GRANTED.findall(self._phone.script(f"dumpsys package {shlex.quote(package)}").stdout))
 
     def stop_updates(self) -> bool:
-        """Disable Google Play until the phone is released; return False when it is missing or already disabled.
+        """Disable Google Play, which updates apps by itself, until the phone is released.
+
+        Returns:
+            False when Google Play is missing or was already disabled.
 
         Raises:
             DeviceError: Google Play cannot be disabled.

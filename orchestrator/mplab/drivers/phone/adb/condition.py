@@ -29,7 +29,7 @@ _SIM_READY = {"LOADED", "READY"}
 
 @dataclass(frozen=True)
 class Condition:
-    """Condition of a phone; None stands for values that the phone does not report."""
+    """Battery, temperature, free space, screen and radios of a phone; None: the phone does not report the value."""
 
     battery_percent: int | None
     temperature_c: float | None
@@ -57,12 +57,15 @@ class Condition:
 
 
 def read_condition(link: Link) -> Condition:
-    """Read the condition of the phone. Raises DeviceError when the phone is lost."""
+    """Read the condition of the phone by one command. Raises DeviceError when the phone is lost."""
     return parse_condition(split_answers(link.run(asking(_ASKED)).stdout.decode(errors="replace")))
 
 
 def parse_condition(answers: Mapping[str, str]) -> Condition:
-    """Parse the outputs of the commands; output that does not match gives None or an empty value."""
+    """Parse `answers`: name of a command in `_ASKED` → its output.
+
+    Output that does not match gives None or an empty value.
+    """
     battery = answers.get("battery", "")
     level, scale = _number(r"^\s*level: (\d+)", battery), _number(r"^\s*scale: (\d+)", battery)
     tenths = _number(r"^\s*temperature: (-?\d+)", battery)
@@ -106,8 +109,8 @@ class ClockOffset:
     """Offset of the phone's clock from this host's clock.
 
     Attributes:
-        offset_s: seconds by which the phone is ahead, median of the reads.
-        uncertainty_s: uncertainty of the offset: half of the median duration of a read.
+        offset_s: median, over the reads, of the phone's clock minus the host's, s.
+        uncertainty_s: uncertainty of the offset: half of the median duration of a read, s.
         reads: number of reads.
     """
 
@@ -119,7 +122,7 @@ class ClockOffset:
 def measure_clock(link: Link) -> ClockOffset:
     """Measure the offset of the phone's clock from several reads.
 
-    Each answer is compared with the host time in the middle between request and answer.
+    Each read compares the phone's time with the mean of the host times before and after the read.
 
     Raises:
         DeviceError: the phone printed no time, or is lost.

@@ -34,7 +34,9 @@ class PhoneFiles:
         self._last_box = 0
 
     def keep(self, name: str, text: str) -> str:
-        """Write a private file and return its path. Only root can read it; without root, only adb's shell user can.
+        """Write `text` to a private file on the phone and return its path.
+
+        Only root can read the file; without root, only adb's shell user can.
 
         Raises:
             DeviceError: the file could not be written.
@@ -53,7 +55,7 @@ class PhoneFiles:
         _write(target, self._do(f"cat {shlex.quote(source)}", source))
 
     def outbox(self, target: Path, *, busy: bool) -> str:
-        """Return a new path on the phone for the file that `bring` copies to `target`.
+        """Return a new path on the phone, to which a program can write a file that `bring` then copies to `target`.
 
         Unless `busy` (a program may still write), first delete the files that `bring` has copied: storage on a phone is
         small.
@@ -66,7 +68,9 @@ class PhoneFiles:
         return path
 
     def bring(self, target: Path) -> None:
-        """Copy the outbox file of `target`, as it is now, to the host. If the file does not exist, do nothing.
+        """Copy the file at the `outbox` path of `target` to the host file `target`. Do nothing if it does not exist.
+
+        A file that a program still writes is copied as it is now.
 
         Raises:
             DeviceError: the copy failed.

@@ -17,7 +17,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Interface:
-    """One interface as printed by ``ip addr``."""
+    """A network interface of a phone, as printed by ``ip link`` and ``ip addr``."""
 
     name: str
     address: str
@@ -26,7 +26,7 @@ class Interface:
 
 
 def parse_addresses(text: str) -> dict[str, Interface]:
-    """Parse ``ip -o link show`` followed by ``ip -4 -o addr show`` into interfaces by name."""
+    """Parse the output of ``ip -o link show`` and then ``ip -4 -o addr show``; return interface name → interface."""
     interfaces: dict[str, Interface] = {}
     for match in re.finditer(r"^\d+: (\S+?)(?:@\S+)?: <([^>]*)>", text, re.MULTILINE):
         interfaces[match[1]] = Interface(match[1], "", "UP" in match[2].split(","))

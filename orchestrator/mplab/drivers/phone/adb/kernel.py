@@ -1,6 +1,7 @@
-"""Detect, keep and configure the Multipath TCP of a phone's kernel.
+"""Detect, configure and restore the Multipath TCP settings of a phone's kernel.
 
-The kernel has none, the upstream one (Linux 5.6 and later), or out-of-tree patches (multipath-tcp.org, 0.8x and 0.9x).
+The kernel has no Multipath TCP, the upstream implementation (Linux 5.6 and later), or out-of-tree patches
+(multipath-tcp.org, 0.8x and 0.9x).
 """
 
 import re
@@ -29,12 +30,12 @@ _VERSION = re.compile(r"mptcp[-_. v]*(0\.\d+)|Stable release v(0\.\d+)", re.IGNO
 
 
 def read_kernel(phone: AdbPhone) -> KernelMptcp:
-    """Read the phone's kernel and its Multipath TCP. Raises DeviceError when the phone is lost."""
+    """Return the Multipath TCP implementation and settings of the phone's kernel. Raises DeviceError."""
     return parse_kernel(split_answers(phone.script(asking(_ASKED), check=False).stdout))
 
 
 def parse_kernel(answers: Mapping[str, str]) -> KernelMptcp:
-    """Parse the outputs of the commands in `_ASKED`, by name of command."""
+    """Parse `answers`: name of a command in `_ASKED` → its output."""
     pairs = (line.partition(":") for line in answers.get("sysctls", "").splitlines())
     sysctls = {name: value.strip() for name, colon, value in pairs if colon}
     congestion = tuple(answers.get("congestion", "").split())
@@ -85,10 +86,9 @@ def keep_mptcp(phone: AdbPhone) -> None:
 
 
 def undo_script(shown: str) -> str:
-    """Return shell lines, to be run as root, that restore the state `shown`.
+    """Return shell lines that, run as root, restore the MPTCP settings printed in `shown`.
 
-    `shown` has lines such as ``enabled:1``, ``add_addr_accepted 0 subflows 2`` and
-    ``10.0.0.2 id 1 subflow dev wlan0``.
+    `shown` has lines such as ``enabled:1``, ``add_addr_accepted 0 subflows 2`` and ``10.0.0.2 id 1 subflow dev wlan0``.
     """
     lines = ["ip mptcp endpoint flush"]
     for line in map(str.strip, shown.splitlines()):
@@ -110,13 +110,14 @@ _IFF_NOMULTIPATH, _IFF_MPBACKUP = 0x80000, 0x100000
 
 @dataclass(frozen=True)
 class OutOfTreeSettings:
-    """Settings of an out-of-tree kernel, on which all TCP connections become MPTCP connections.
+    """Settings of an out-of-tree MPTCP kernel, on which every TCP connection becomes an MPTCP connection.
 
     Attributes:
         path_manager: ``fullmesh``, ``ndiffports``, ``default`` (none), ``binder``.
         scheduler: ``default`` (lowest RTT first), ``roundrobin``, ``redundant``, ``blest``, ``ecf``.
         subflows: number of subflows per connection for ``ndiffports``.
-        uses: ``wlan0``, ``rmnet0`` → use of the interface by MPTCP; other interfaces stay unchanged.
+        uses: interface (``wlan0``, ``rmnet0``) → ``on``, ``off`` or ``backup``; interfaces that are not listed stay
+            unchanged.
     """
 
     path_manager: str = "fullmesh"
@@ -126,7 +127,7 @@ class OutOfTreeSettings:
 
 
 def set_out_of_tree(phone: AdbPhone, settings: OutOfTreeSettings) -> None:
-    """Configure the kernel until the phone is released.
+    """Apply MPTCP settings to the phone's out-of-tree kernel until the phone is released.
 
     Raises:
         LabNotReadyError: the kernel has no out-of-tree MPTCP, the phone is not rooted, or its ``ip`` is too old.
@@ -162,7 +163,7 @@ def set_out_of_tree(phone: AdbPhone, settings: OutOfTreeSettings) -> None:
 
 
 def use_of(flags: int) -> Use:
-    """Return the use of an interface by MPTCP from its flags."""
+    """Return whether MPTCP uses an interface (``on``, ``off`` or ``backup``), from the interface's flags."""
     return "off" if flags & _IFF_NOMULTIPATH else "backup" if flags & _IFF_MPBACKUP else "on"
 
 

@@ -1,7 +1,7 @@
 """Undo changes on a phone from a separate process: ``python -m mplab.drivers.phone.adb.later JSON``.
 
-The undo journal holds such command lines. A later process runs them if the process that made the change was killed,
-and its adb server with it. JSON is a `_Later`.
+JSON is a `_Later`. The undo journal holds such command lines. A later process runs them if the process that made the
+change was killed, and its adb server with it.
 """
 
 import json
@@ -16,17 +16,17 @@ from mplab.drivers.phone.adb.server import AdbServer
 
 _CONNECT_TIMEOUT_S = 10.0
 _SCRIPT_TIMEOUT_S = 10.0
-"""The sum of both timeouts must be below `mplab.base.undo.COMMAND_TIMEOUT_S`."""
+"""Limit for the script, s. The sum with `_CONNECT_TIMEOUT_S` must be below `mplab.base.undo.COMMAND_TIMEOUT_S`."""
 
 
 class _Later(TypedDict):
-    """Argument of the process, encoded as JSON.
+    """Command line argument of the separate process, as JSON: a script, and the phone to run it on.
 
     Attributes:
-        home: home folder of the adb server; see `AdbServer.home`.
-        keys: additional private keys.
+        home: home folder of the adb server to start; see `AdbServer.home`.
+        keys: paths of additional private keys that the server offers to the phone.
         serial: serial of the phone.
-        root: name of a `Root`.
+        root: name of the `Root` method by which the script gets root access.
         script: lines of the phone's shell.
     """
 
@@ -40,7 +40,7 @@ class _Later(TypedDict):
 def later_command(link: Link, root: str, script: str) -> list[str]:
     """Return the command line with which a new process, with its own adb server, runs `script` on the phone.
 
-    `root` is the name of a `Root`.
+    `root` is the name of the `Root` method by which the script gets root access.
     """
     task: _Later = {
         "home": str(link.server.home),
@@ -53,7 +53,7 @@ def later_command(link: Link, root: str, script: str) -> list[str]:
 
 
 def run_later(task: _Later) -> None:
-    """Run the script on the phone.
+    """Start an adb server, connect the phone of `task`, and run the script of `task` on it.
 
     Raises:
         LabNotReadyError: the phone cannot be connected.

@@ -111,7 +111,7 @@ class Link:
             raise DeviceError(self.label, f"{error}; {self.whereabouts()}", command=(command,)) from error
 
     def ask(self, *services: str, timeout_s: float = 10.0) -> str:
-        """Request adb services on one connection and return the answer; "" when there is none.
+        """Request adb services on one connection. Return the text that the server then sends; "" on any failure.
 
         Args:
             services: services in order, e.g. ``host:transport:SERIAL``, ``reconnect``.
@@ -122,7 +122,7 @@ class Link:
         return ""
 
     def whereabouts(self) -> str:
-        """Return the state for messages: ``adb says: offline``."""
+        """Return the phone's state in adb as a phrase for messages: ``adb says: offline``."""
         return f"adb says: {self.state() or 'no such device'}"
 
     def _server_call(self, verb: str) -> None:
@@ -150,12 +150,12 @@ _MARK = "=mplab="
 
 
 def asking(commands: Mapping[str, str]) -> str:
-    """Return a script that runs all `commands` (name → command line); their standard error is discarded."""
+    """Return a script that runs `commands` (name → command line) and marks each output; standard error is discarded."""
     return "; ".join(f"echo {_MARK}{name}; ({command}) 2>/dev/null" for name, command in commands.items())
 
 
 def split_answers(text: str) -> dict[str, str]:
-    """Split the output of an `asking` script: return name of command → its output."""
+    """Split the output of a script made by `asking`; return name of command → its output."""
     parts = re.split(rf"^{_MARK}(\w+)\n", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
@@ -178,9 +178,12 @@ class Forwards:
 
     @contextlib.contextmanager
     def to(self, remote: str) -> Iterator[int]:
-        """Yield a port of 127.0.0.1 that leads to `remote`: ``localabstract:NAME`` or ``tcp:PORT``.
+        """Forward a port of 127.0.0.1 to a socket on the phone during the context, and yield the port.
 
-        The forward can be made before a process listens on `remote`. It is removed when the context ends.
+        The forward can be made before a process listens on the socket.
+
+        Args:
+            remote: the socket, ``localabstract:NAME`` or ``tcp:PORT``.
 
         Raises:
             DeviceError: adb did not make the forward.
@@ -209,7 +212,7 @@ class Forwards:
 
 
 def only_serial(server: AdbServer, name: str, timeout_s: float = CONNECT_TIMEOUT_S) -> str:
-    """Return the serial of the only phone at a server.
+    """Return the serial of the only phone that is connected to an adb server.
 
     Raises:
         LabNotReadyError: the server sees no phone within `timeout_s`, sees several phones, or does not answer.

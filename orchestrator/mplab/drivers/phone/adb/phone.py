@@ -37,7 +37,7 @@ _DENIED_CODES = (1, 13, 126, 255)
 
 @dataclass(frozen=True)
 class AdbSettings:
-    """Settings of a phone.
+    """Settings by which adb finds a phone and commands on it get root access.
 
     Attributes:
         serial: serial number, or ``host:port``; "": the only phone that the server sees.
@@ -168,17 +168,17 @@ class AdbPhone:
 
     @property
     def name(self) -> str:
-        """Name in the lab."""
+        """Name of the phone in the lab."""
         return self._name
 
     @property
     def label(self) -> str:
-        """Name and serial, for messages."""
+        """Name and serial of the phone, for messages."""
         return self.link.label
 
     @property
     def serial(self) -> str:
-        """Serial as adb prints it."""
+        """Serial of the phone, as adb prints it."""
         return self.link.serial
 
     @property
@@ -188,21 +188,21 @@ class AdbPhone:
 
     @property
     def rooted(self) -> bool:
-        """True when commands run as root."""
+        """True when mplab runs commands on the phone as root."""
         return self.root is not Root.NONE
 
     @property
     def interfaces(self) -> Mapping[str, str]:
-        """``wlan0``, ``rmnet0`` → IPv4 address, only for interfaces that have one; see `devices`."""
+        """Interface (``wlan0``, ``rmnet0``) → IPv4 address; interfaces without an address are left out."""
         return {role: self._seen[device].address for role, device in self._devices.items() if self._has(device)}
 
     @property
     def devices(self) -> Mapping[str, str]:
-        """``wlan0``, ``rmnet0`` → interface name on the phone, e.g. ``rmnet_data2``."""
+        """Interface (``wlan0``, ``rmnet0``) → its name on the phone, e.g. ``rmnet_data2``."""
         return dict(self._devices)
 
     def identity(self) -> PhoneIdentity:
-        """Read model, Android version and kernel. Raises DeviceError when the phone is lost."""
+        """Return name, model, Android version and kernel. Raises DeviceError when the phone is lost."""
         names = ("ro.product.manufacturer", "ro.product.model", "ro.build.version.release", "ro.build.display.id")
         text = self.link.run("; ".join([*(f"getprop {name}" for name in names), "uname -r"])).stdout.decode()
         manufacturer, model, release, build, kernel = (line.strip() for line in text.splitlines()[:5])
@@ -215,7 +215,7 @@ class AdbPhone:
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Run a command (as root if the phone is rooted) and wait for it.
+        """Run a command on the phone (as root if the phone is rooted) and wait for it.
 
         Raises:
             DeviceError: the phone is lost, the command takes longer than `timeout_s`, or, with `check`, its exit code
@@ -240,7 +240,7 @@ class AdbPhone:
     def check_root(self, exit_code: int = _DENIED_CODES[0]) -> None:
         """Raise DeviceError when root access was withdrawn after it had been granted.
 
-        The phone is asked only if `exit_code`, that of a failed command, is typical of missing permission.
+        Root access is tested only if `exit_code`, which a failed command returned, is typical of a denied permission.
         """
         if self.rooted and exit_code in _DENIED_CODES and not still_root(self.link, self.root):
             text = (
@@ -249,7 +249,7 @@ class AdbPhone:
             raise DeviceError(self.label, text)
 
     def program(self, program: Program) -> str:
-        """Return the path or name that calls a program on the phone; copy mplab's own programs first.
+        """Return the path or name by which a program is run on the phone. If it is one of mplab's, copy it there first.
 
         Raises:
             LabNotReadyError: the phone does not have the program.
@@ -258,7 +258,7 @@ class AdbPhone:
         return self.programs.path(program)
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> AdbProcess:
-        """Start a program, as root if the phone is rooted. If the connection to the phone is lost, the program ends.
+        """Start a program on the phone, as root if the phone is rooted. It ends if the connection to the phone is lost.
 
         Raises:
             DeviceError: the program could not be started.
@@ -271,9 +271,10 @@ class AdbPhone:
         return process
 
     def keep(self, name: str, text: str) -> str:
-        """Write a private file, readable only by root (without root: by the shell user), and return its path.
+        """Write `text` to a private file on the phone and return its path.
 
-        The file is deleted when the phone is released.
+        Only root can read the file; without root, only adb's shell user can. The file is deleted when the phone is
+        released.
 
         Raises:
             DeviceError: the file could not be written.
@@ -281,11 +282,11 @@ class AdbPhone:
         return self.files.keep(name, text)
 
     def outbox(self, target: Path) -> str:
-        """Return a new path on the phone for the file that `bring` copies to `target`."""
+        """Return a new path on the phone, to which a program can write a file that `bring` then copies to `target`."""
         return self.files.outbox(target, busy=any(process.poll() is None for process in self._processes))
 
     def bring(self, target: Path) -> None:
-        """Copy the outbox file of `target` to the host file `target`; do nothing if the outbox file does not exist.
+        """Copy the file at the `outbox` path of `target` to the host file `target`. Do nothing if it does not exist.
 
         Raises:
             DeviceError: the copy failed.
@@ -313,20 +314,20 @@ class AdbPhone:
             self.shell([self.program(IP), "-batch", "-"], stdin="\n".join(lines) + "\n")
 
     def prefer(self, interface: str) -> None:
-        """Make an interface the default route. Raises DeviceError when the interface has no default route."""
+        """Make new connections of the phone use an interface. Raises DeviceError when it has no default route."""
         if self._routing is None:
             self._routing = Routing(self)
         self._routing.set_default(next(path for path, role in INTERFACES.items() if role == interface))
 
     def sysctl(self, values: Mapping[str, object]) -> None:
-        """Set kernel parameters. Raises DeviceError when one cannot be written."""
+        """Set kernel parameters of the phone. Raises DeviceError when one cannot be written."""
         lines = [
             f"echo {shlex.quote(str(value))} > /proc/sys/{key.replace('.', '/')}\n" for key, value in values.items()
         ]
         self.script("set -e\n" + "".join(lines))
 
     def counters(self) -> Mapping[str, int]:
-        """Read kernel and interface counters; names such as ``"rmnet0.rx_bytes"`` use mplab's interface names."""
+        """Return counters of kernel and interfaces; names such as ``"rmnet0.rx_bytes"`` use mplab's interface names."""
         # Without root, each Android since 10 shows the shell less of /proc/net: missing counters are no error.
         text = self.shell(["cat", "/proc/net/netstat", "/proc/net/snmp"], check=self.rooted).stdout
         roles = {device: role for role, device in self._devices.items()}
@@ -354,7 +355,10 @@ class AdbPhone:
         self.script(f"settings put global {key} {shlex.quote(value)}")
 
     def later(self, *scripts: str) -> list[Command]:
-        """Return command lines for an undo journal, with which another process runs `scripts` on this phone."""
+        """Return a command line for each of `scripts`, with which another process runs the script on this phone.
+
+        The undo journal stores such command lines.
+        """
         return [later_command(self.link, self.root.name, script) for script in scripts]
 
     def _as_root(self, command: str) -> str:

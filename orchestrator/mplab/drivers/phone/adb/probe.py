@@ -35,10 +35,10 @@ class Probe:
         identity: model, Android version, kernel.
         serial: serial as adb prints it.
         root: method of root access, or ``none``.
-        abis: supported ABIs.
-        devices: ``wlan0``, ``rmnet0`` → interface name on the phone.
-        addresses: ``wlan0``, ``rmnet0`` → address.
-        kernel: Multipath TCP of the kernel.
+        abis: ABIs that the phone supports, the preferred one first.
+        devices: interface (``wlan0``, ``rmnet0``) → its name on the phone.
+        addresses: interface (``wlan0``, ``rmnet0``) → IPv4 address.
+        kernel: Multipath TCP implementation and settings of the kernel.
         programs: program of mplab or of the phone → path, or the reason why it is missing.
         captures: points where packets can be captured: ``proxy``, ``phone``, ``PCAPdroid``.
         uncontrolled: conditions that mplab cannot control on this phone; see `WITHOUT_ROOT`.
@@ -64,12 +64,12 @@ class Probe:
         return PhoneFacts(self.root != "none", self.kernel, agent=agent, interfaces=tuple(self.devices))
 
     def to_json(self) -> dict[str, object]:
-        """Return the fields for ``--json`` and the manifest."""
+        """Return all fields as a dictionary, for ``--json`` and the manifest."""
         return asdict(self)
 
 
 def probe_phone(phone: AdbPhone, thresholds: ReadyFile | None = None, apps: Mapping[str, str] | None = None) -> Probe:
-    """Probe a phone; the only change is that mplab's programs are copied to it.
+    """Return the abilities of a phone. The only change to the phone is that mplab's programs are copied to it.
 
     Raises:
         DeviceError: the phone is lost.

@@ -87,20 +87,20 @@ class AdbProcess:
 
     @property
     def pid(self) -> int:
-        """Process id on the phone."""
+        """Process id of the program on the phone."""
         return self._pid
 
     def poll(self) -> int | None:
-        """Return the exit code, or None while the program runs; 255 when the phone was lost."""
+        """Return the program's exit code, or None while it runs; 255 when the phone was lost."""
         return self._code
 
     def wait(self, timeout_s: float) -> int | None:
-        """Wait at most `timeout_s`; return the exit code, or None when the program still runs."""
+        """Wait at most `timeout_s` for the program to end; return its exit code, or None when it still runs."""
         self._ended.wait(timeout_s)
         return self._code
 
     def stop(self, timeout_s: float = 5.0) -> int:
-        """Send SIGTERM on the phone, wait up to `timeout_s`, then send SIGKILL; return the exit code."""
+        """Send SIGTERM to the program, wait up to `timeout_s`, then send SIGKILL; return the exit code."""
         for name, grace_s in (("TERM", timeout_s), ("KILL", _KILL_GRACE_S)):
             if self._code is not None:
                 break

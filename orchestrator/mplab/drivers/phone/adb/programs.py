@@ -27,7 +27,7 @@ def abi_of(path: Path) -> str:
 
 
 def host_file(program: Program, abi: str, label: str) -> Path:
-    """Return the built program for an ABI: ``build/bin/mpflex`` or ``build/bin/arm64-v8a/mpflex``.
+    """Return the host file of a program built for an ABI, e.g. ``build/bin/arm64-v8a/mpflex``.
 
     Raises:
         LabNotReadyError: the program is not built for this ABI; the message states how to build it.
@@ -43,7 +43,7 @@ def host_file(program: Program, abi: str, label: str) -> Path:
 
 
 class PhonePrograms:
-    """Paths of programs on one phone.
+    """Finds programs on one phone, and remembers their paths.
 
     Args:
         link: connection to the phone.

@@ -14,7 +14,7 @@ from mplab.base.lock import private_directory
 
 @dataclass(frozen=True)
 class Quarantined:
-    """One phone in quarantine."""
+    """The quarantine entry of one phone: reason and time."""
 
     serial: str
     reason: str

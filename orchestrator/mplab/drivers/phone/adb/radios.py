@@ -100,7 +100,7 @@ class Radios:
             raise DeviceError(self._phone.label, f"{generation}: network types {wanted:b} requested, {current:b} set")
 
     def allowed(self, slot: int = 0) -> int:
-        """Return the allowed network types as bits: ``NETWORK_TYPE_*`` n is bit n - 1.
+        """Return the network types that the modem may use, as bits: ``NETWORK_TYPE_*`` n is bit n - 1.
 
         Raises:
             DeviceError: the phone's answer cannot be parsed.
@@ -127,7 +127,7 @@ def type_bits(generation: Generation, *, only: bool = False) -> int:
 
 
 def parse_types(text: str) -> int:
-    """Parse Android's ``GPRS|EDGE|LTE|NR``, or binary digits, into bits; return 0 when the text is neither."""
+    """Parse network types, written as ``GPRS|EDGE|LTE|NR`` or as binary digits, into bits; return 0 for other text."""
     text = text.strip()
     if re.fullmatch(r"[01]+", text):
         return int(text, 2)

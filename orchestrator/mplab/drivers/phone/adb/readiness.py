@@ -27,12 +27,13 @@ class Readiness:
     Attributes:
         condition: condition of the phone.
         clock: offset of the phone's clock.
-        idle_kbps: rate of WiFi and cellular together, both directions, while no scenario ran, kbit/s; None: not
+        idle_kbps: traffic rate of WiFi and cellular together, both directions, while no scenario ran, kbit/s; None: not
             measured.
-        addresses: ``wlan0``, ``rmnet0`` → address.
+        addresses: interface (``wlan0``, ``rmnet0``) → IPv4 address.
         apps: package → installed version.
-        quic_open: apps can use QUIC, which bypasses the transport; also True without root: it cannot be checked.
-        ipv6_open: apps can send over IPv6, which bypasses the transport.
+        quic_open: True if apps can use QUIC, which bypasses the transport; also True without root: it cannot be
+            checked.
+        ipv6_open: True if apps can send over IPv6, which bypasses the transport.
         problems: reasons why the phone is not ready, one sentence each; empty when it is ready.
     """
 
@@ -46,7 +47,7 @@ class Readiness:
     problems: tuple[str, ...]
 
     def to_json(self) -> dict[str, object]:
-        """Return the fields for ``cell.json``."""
+        """Return all fields as a dictionary, for ``cell.json``."""
         return asdict(self)
 
 
@@ -71,7 +72,7 @@ def prepare(phone: AdbPhone) -> None:
 
 
 def measure_readiness(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None = None) -> Readiness:
-    """Measure whether a phone is ready.
+    """Measure the condition, clock and traffic of a phone; list every reason why it is not ready for a cell.
 
     Args:
         phone: phone to check.
@@ -98,7 +99,7 @@ def measure_readiness(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str,
 
 
 def check_ready(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None = None) -> Readiness:
-    """Return the result of `measure_readiness`; refuse a phone that is not ready.
+    """Return the result of `measure_readiness`; raise DeviceError if the phone is not ready.
 
     Raises:
         DeviceError: the phone is not ready (the message has every reason), or was lost.
@@ -110,9 +111,9 @@ def check_ready(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] 
 
 
 def condition_problems(condition: Condition, limits: ReadyFile) -> list[str]:
-    """Return the values of the condition that violate a threshold, one sentence each; unknown values are accepted.
+    """Return one sentence for each value of `condition` that violates its threshold in `limits`.
 
-    Exception: a SIM whose state is unknown does not count as ready.
+    Unknown values are accepted. Exception: a SIM whose state is unknown does not count as ready.
     """
     problems = []
     if condition.battery_percent is not None and condition.battery_percent < limits.battery:

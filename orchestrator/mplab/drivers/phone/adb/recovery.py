@@ -25,7 +25,7 @@ _WHICH_BOOT = "cat /proc/sys/kernel/random/boot_id; getprop ro.runtime.firstboot
 
 @dataclass(frozen=True)
 class Patience:
-    """Maximum duration of each step, seconds."""
+    """Maximum duration of each recovery step, seconds."""
 
     reconnect_s: float = 15.0
     transport_s: float = 45.0
@@ -39,8 +39,8 @@ class PhoneRecovery:
     """Result of a successful recovery.
 
     Attributes:
-        rung: step that helped.
-        tried: all steps up to and including `rung`: ``("reconnect", "ui agent")``.
+        rung: name of the step after which the phone worked.
+        tried: names of all steps up to and including `rung`: ``("reconnect", "ui agent")``.
     """
 
     rung: str
@@ -51,7 +51,7 @@ class Recovery:
     """Recovery of one phone.
 
     Args:
-        phone: an entered phone.
+        phone: phone whose context has been entered.
         works: returns whether the phone works; called after each step, if the phone has booted and root works. It may
             raise CellError.
         patience: maximum durations of the steps.
@@ -135,7 +135,7 @@ class Recovery:
         self._phone.renew()
 
     def _answers(self, before: bytes) -> bool:
-        """Return True while the phone answers and has not rebooted; `before` is its boot id before the reboot."""
+        """Return whether the phone answers and has not rebooted since its boot id was `before`."""
         try:
             output = self._phone.link.run(_WHICH_BOOT, timeout_s=5)
         except DeviceError:

@@ -35,10 +35,10 @@ class Root(Enum):
 
 
 def find_root(link: Link, wish: RootWish = "auto") -> Root:
-    """Return the first method that works; ``adb root`` is tried last because it restarts adbd.
+    """Return the first method of root access that works on the phone.
 
-    With ``auto``, the result is `Root.NONE` if no method works. If adbd already runs as root, the result is
-    `Root.ADBD`, even if ``su`` is requested.
+    ``adb root`` is tried last because it restarts adbd. With ``auto``, the result is `Root.NONE` if no method works. If
+    adbd already runs as root, the result is `Root.ADBD`, even if ``su`` is requested.
 
     Args:
         link: connection to the phone.

@@ -75,7 +75,7 @@ class Routing:
             )
 
     def default_device(self) -> str:
-        """Return the phone's name of the interface that new connections use; "" when there is no route."""
+        """Return the interface that new connections use, by its name on the phone; "" when there is no route."""
         route = self._phone.script(f"ip route get {_ANYWHERE}", check=False).stdout
         match = re.search(r"\bdev (\S+)", route)
         return match[1] if match else ""
@@ -125,7 +125,7 @@ class Routing:
         return self._phone.script(" && ".join(checks), check=False).exit_code != 0
 
     def _table(self, device: str) -> str:
-        """Return the table with the interface's own default route; "" when there is no such route."""
+        """Return the routing table that has a default route over the interface `device`; "" when there is none."""
         text = self._phone.script(f"ip -4 route show table all dev {shlex.quote(device)}", check=False).stdout
         tables = re.findall(r"^default\b.*?\btable (\S+)", text, re.MULTILINE)
         return str(tables[0]) if tables else ""

@@ -33,7 +33,7 @@ def screenshot(phone: AdbPhone, target: Path) -> None:
 
 
 def hierarchy(phone: AdbPhone) -> str:
-    """Return the element tree as XML.
+    """Return the tree of user interface elements on the phone's screen, as XML.
 
     Raises:
         DeviceError: there is no tree, e.g. because another automation uses the phone's accessibility service.
@@ -72,7 +72,7 @@ class ScreenRecording:
 
     @property
     def over(self) -> bool:
-        """True when the recording has ended: its time was over, or the phone was lost."""
+        """True when the recording has ended because its maximum duration has passed or the phone was lost."""
         return self._process.poll() is not None
 
     def save(self, target: Path) -> None:
@@ -125,7 +125,7 @@ _EARLY_S = 1.0
 
 @dataclass(frozen=True)
 class FilmFile:
-    """One file of a film.
+    """One part of a screen recording (`Film`).
 
     Attributes:
         path: MP4 file on the host.
@@ -163,7 +163,7 @@ class Film:
         self._thread.start()
 
     def save(self) -> list[FilmFile]:
-        """Stop the recording and copy its parts to the host.
+        """Stop the recording, copy its parts to the host, and return them in order.
 
         Raises:
             DeviceError: a part ended early, or could not be started or copied; the parts before it are copied.

@@ -30,7 +30,10 @@ _WITH_ITS_STARTER = '"$@" </dev/null & adb=$!; cat >/dev/null; kill $adb 2>/dev/
 
 
 class _Connection(AdbConnection):  # type: ignore[misc] # adbutils has no types
-    """Connection that starts no server: adbutils would start one at port 5037, the port of the user's server."""
+    """Connection to a running adb server. It never starts a server.
+
+    The base class in adbutils would start one at port 5037, the port of the user's server.
+    """
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -41,7 +44,7 @@ class _Connection(AdbConnection):  # type: ignore[misc] # adbutils has no types
 
 
 class OwnClient(adbutils.AdbClient):  # type: ignore[misc]
-    """adbutils client of one running server."""
+    """adbutils client for one running adb server, at any port."""
 
     def make_connection(self, timeout: float | None = None) -> AdbConnection:
         """Return a connection to the server; `timeout` is the limit for each answer, s."""
@@ -88,12 +91,12 @@ class AdbServer:
 
     @property
     def home(self) -> Path:
-        """Home folder."""
+        """Home folder of the server, with its key in ``.android``."""
         return self._home
 
     @property
     def keys(self) -> tuple[Path, ...]:
-        """Additional private keys."""
+        """Additional private keys that the server offers to phones."""
         return self._keys
 
     @property

@@ -70,7 +70,7 @@ class ShellStream:
         self._outgoing += _PACKET.pack(CLOSE_STDIN, 0)
 
     def read(self, take: Callable[[int, bytes], None], *, deadline: float | None = None) -> int:
-        """Exchange data until the command ends; return its exit code.
+        """Send the queued input and receive output until the command ends; return the command's exit code.
 
         Args:
             take: called with the stream (`STDOUT`, `STDERR`) and data of each received block.

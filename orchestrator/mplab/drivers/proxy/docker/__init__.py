@@ -1,1 +1,1 @@
-"""Proxy and origin services as containers: configurations rendered for images, one engine, Docker Compose."""
+"""Run proxy and origin services as containers of one Docker engine: render configurations, start by Docker Compose."""

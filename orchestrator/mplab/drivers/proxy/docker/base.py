@@ -1,4 +1,4 @@
-"""Provide the base image: from a registry or, without one, made from Debian packages."""
+"""Provide the base image of mplab's containers: pull it from a registry, or make it from Debian packages."""
 
 import shutil
 import subprocess
@@ -28,7 +28,7 @@ def ensure_base(client: DockerClient, image: str, say: Say) -> str:
     """Make sure that the engine has the base image: pull or make it if necessary.
 
     Returns:
-        Origin of the image: ``engine``, ``registry``, ``packages``.
+        Source of the image: ``engine`` (it was already there), ``registry`` or ``packages``.
 
     Raises:
         LabNotReadyError: no registry has the image, and it cannot be made on this machine.
@@ -77,7 +77,10 @@ def make_base(client: DockerClient, image: str, *, because: str = "") -> None:
 
 
 def split_name(image: str) -> tuple[str, str]:
-    """Split a name: ``debian:bookworm-slim`` → ("debian", "bookworm-slim"); a digest stays with the name."""
+    """Split an image name into repository and tag: ``debian:bookworm-slim`` → ("debian", "bookworm-slim").
+
+    A name with a digest is returned whole, with the tag "".
+    """
     name, colon, tag = image.rpartition(":")
     return (name, tag) if colon and "/" not in tag and "@" not in image else (image, "")
 

@@ -21,7 +21,10 @@ _DAY_S = 86_400.0
 
 
 def examine(stack: DockerStack) -> list[Check]:
-    """Check the engine of a stack, and the stack on it. If the engine cannot be used, return only this finding."""
+    """Check a Docker engine and the containers of `stack` on it; return one result for each check.
+
+    If the engine cannot be used, that is the only result.
+    """
     try:
         with connected(stack.url) as client:
             return [_compose(), *_engine(client), *_images(client, stack), *_kernel(client, stack), *_services(stack)]
@@ -127,38 +130,38 @@ def _services(stack: DockerStack) -> Iterator[Check]:
 
 
 class DockerByHand:
-    """`ByHand` for a Docker stack."""
+    """`ByHand` for the containers of a Docker stack."""
 
     def __init__(self, stack: DockerStack) -> None:
         self._stack = stack
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """See `ByHand`."""
+        """Return a lock on the containers as a context; see `ByHand.exclusive`."""
         return exclusive(self._stack)
 
     def prepare(self, *, renew: bool) -> Path:
-        """See `ByHand`."""
+        """Prepare images, configurations and content; return the folder of the configurations. See `ByHand`."""
         return self._stack.prepare(renew=renew).directory
 
     def up(self, *, renew: bool, build: bool) -> Sequence[ServiceState]:
-        """See `ByHand`."""
+        """Prepare and start the containers; return their states when all services answer. See `ByHand`."""
         states = self._stack.up(renew=renew, build=build)
         forget(self._stack)
         return states
 
     def down(self, *, volumes: bool) -> None:
-        """See `ByHand`: removes containers and networks, with `volumes` also volumes; images stay."""
+        """Remove containers and networks; with `volumes`, also the volumes. Images are kept. See `ByHand`."""
         forget(self._stack)
         self._stack.down(volumes=volumes)
 
     def status(self) -> Sequence[ServiceState]:
-        """See `ByHand`."""
+        """Return the state of each container. See `ByHand`."""
         return self._stack.status()
 
     def logs(self, service: str, *, lines: int) -> Iterable[tuple[str, str]]:
-        """See `ByHand`."""
+        """Return pairs (service, line) from the containers' logs. See `ByHand`."""
         return self._stack.logs(service, lines=lines)
 
     def examine(self) -> Sequence[Check]:
-        """See `ByHand`."""
+        """Check the engine and the containers; return one result for each check. See `ByHand`."""
         return examine(self._stack)

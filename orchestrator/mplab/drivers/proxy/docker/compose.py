@@ -49,9 +49,9 @@ def profiles() -> list[str]:
 
 
 def one_for_each_image(chosen: Sequence[str]) -> list[str]:
-    """Return one service for each image that the profiles `chosen` use.
+    """Return one service for each image that the services in the profiles `chosen` use.
 
-    Services share images, so building all services would build images repeatedly.
+    Several services use the same image; building only these services builds each image once.
     """
     services: Mapping[str, _Service] = YAML(typ="safe").load(FILE)["services"]
     service_of: dict[str, str] = {}
@@ -62,7 +62,7 @@ def one_for_each_image(chosen: Sequence[str]) -> list[str]:
 
 
 def default_settings() -> dict[str, str]:
-    """Read the variables in ``.env``."""
+    """Return the variables of the compose file that ``.env`` sets: name → value."""
     lines = [line.strip() for line in ENV_FILE.read_text().splitlines()]
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 

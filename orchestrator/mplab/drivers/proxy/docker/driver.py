@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class DockerDriver(ProxyDriver[DockerProxyFile]):
-    """Driver for `ContainerServers`. Docker's client is slow to import, so methods import it when they use it."""
+    """Driver of proxies in containers (`ContainerServers`).
+
+    Docker's client is slow to import, so methods import it only when they use it.
+    """
 
     name = "docker"
     settings = DockerProxyFile
@@ -24,21 +27,21 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
     parts = PROFILES
 
     def open(self, settings: DockerProxyFile, lab: ServerSettings) -> "Servers":
-        """See `ProxyDriver`: returns the containers that `host` has started."""
+        """Return the lab's servers, which run in the containers that `host` has started. See `ProxyDriver`."""
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.servers import open_servers
         return open_servers(settings, lab)
 
     def resources(self, settings: DockerProxyFile) -> Iterator[str]:
-        """See `ProxyDriver`: yields the name of the compose project with its engine."""
+        """Yield the name of the lock on the compose project at its engine. See `ProxyDriver`."""
         yield settings.resource
 
     def uses(self, settings: DockerProxyFile) -> str:
-        """See `ProxyDriver`."""
+        """Return a phrase that names the Docker engine. See `ProxyDriver`."""
         return f"starts containers with the Docker engine {settings.engine or 'of this host, or of $DOCKER_HOST'}"
 
     def check(self, settings: DockerProxyFile, lab_file: str) -> Iterator[Finding]:
-        """See `ProxyDriver`: yields the findings of `mplab proxy doctor`."""
+        """Yield the results of `mplab proxy doctor` as findings for `mplab doctor`. See `ProxyDriver`."""
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.byhand import examine
             from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
@@ -49,7 +52,7 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
     def by_hand(
         self, settings: DockerProxyFile | None, chosen: Chosen, *, say: Say, detail: Say | None = None
     ) -> "ByHand":
-        """See `ProxyDriver`: returns the control of the containers."""
+        """Return the object by which `mplab proxy` controls the containers. See `ProxyDriver`."""
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.byhand import DockerByHand
             from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
@@ -58,7 +61,7 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
         return DockerByHand(DockerStack(stack, say=say, detail=detail) if detail else DockerStack(stack, say=say))
 
     def prepare(self, settings: DockerProxyFile, host: HostSettings) -> dict[str, object]:
-        """See `ProxyDriver`: prepares images, configurations and content in the engine."""
+        """Prepare images, configurations and content in the engine. See `ProxyDriver`."""
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.hosting import prepared
         return prepared(settings, host)
@@ -66,7 +69,7 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
     def host(
         self, settings: DockerProxyFile, host: HostSettings, run_id: str
     ) -> AbstractContextManager[HostedResources | None]:
-        """See `ProxyDriver`: runs the containers."""
+        """Return a context in which the containers run. See `ProxyDriver`."""
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.hosting import hosted
         return hosted(settings, host, run_id)

@@ -23,12 +23,12 @@ VARIABLE = "MPLAB_CONTAINERS"
 """Environment variable that carries a `HostedStack` into the lab, as JSON."""
 
 HOLDERS = {"proxy": "proxy-net", "origin": "origin-net"}
-"""Node → service whose container holds the network namespace that replaces the node's."""
+"""Node of the lab → compose service whose container's network namespace replaces that of the node."""
 
 
 @dataclass(frozen=True)
 class HostedStack:
-    """`HostedResources` for a running stack.
+    """The running containers of a proxy, described for the process inside the lab (`HostedResources`).
 
     Attributes:
         url: URL of the engine, valid inside the lab.
@@ -36,7 +36,7 @@ class HostedStack:
         directory: folder of configurations and secrets of the containers.
         holder: id of the container that holds the proxy's network namespace.
         images: ``net``, ``capture`` → name and tag of the image that cells use: ``mplab/net:latest``.
-        facts: result of `DockerStack.describe`.
+        facts: engine version, image ids and hash of the configurations (`DockerStack.describe`).
         socket: file descriptor of the engine's socket, if `url` refers to it; -1: none.
         networks: node → file descriptor of the network namespace for the node; see `Servers.networks`.
     """
@@ -51,19 +51,19 @@ class HostedStack:
     networks: Mapping[str, int] = field(default_factory=dict)
 
     def changed_since(self, prepared: Mapping[str, object]) -> str:
-        """See `HostedResources`: compares the ids of mplab's images."""
+        """Return a phrase that names mplab's images whose ids differ from those in `prepared`; "": none."""
         before, now = cast("StackFacts", prepared["containers"])["images"], self.facts["images"]
         changed = sorted(name for name, image in before.items() if now.get(name) != image)
         return f"the images {', '.join(changed)}" if changed else ""
 
     def inherited(self) -> Inherited:
-        """See `HostedResources`."""
+        """Return the environment variable and the file descriptors by which the lab's process gets this object."""
         descriptors = tuple(number for number in (self.socket, *self.networks.values()) if number >= 0)
         return Inherited({VARIABLE: json.dumps(asdict(self))}, descriptors)
 
     @classmethod
     def received(cls) -> Self:
-        """Return the stack handed to this process. Raises LabNotReadyError when no stack was handed over."""
+        """Return the stack that the host process passed to this process. Raises LabNotReadyError if there is none."""
         text = os.environ.get(VARIABLE)
         if text is None:
             raise LabNotReadyError("the lab has no running containers: they must be started before it, outside of it")
@@ -77,7 +77,7 @@ _SIDECARS = frozenset({"capture"})
 
 
 def prepared(settings: DockerProxyFile, host: HostSettings) -> dict[str, object]:
-    """See `ProxyDriver.prepare`: returns the key ``containers``."""
+    """Prepare the containers; return their description under the key ``containers``. See `ProxyDriver.prepare`."""
     stack = _stack(settings, host)
     with exclusive(stack):
         return {"containers": stack.describe(stack.prepare(further=sorted(_SIDECARS)))}
@@ -85,7 +85,7 @@ def prepared(settings: DockerProxyFile, host: HostSettings) -> dict[str, object]
 
 @contextmanager
 def hosted(settings: DockerProxyFile, host: HostSettings, run_id: str) -> Iterator[HostedStack]:
-    """See `ProxyDriver.host`."""
+    """Run the containers during the context, and yield their description for the lab. See `ProxyDriver.host`."""
     stack = _stack(settings, host)
     with exclusive(stack, run_id=run_id), taken_over(stack), ExitStack() as opened:
         yield _hand_over(stack, opened, wired=host.wired)
@@ -100,7 +100,7 @@ def _stack(settings: DockerProxyFile, host: HostSettings) -> DockerStack:
 
 
 def _check_wires(stack: DockerStack) -> None:
-    """Raise LabNotReadyError when the virtual phone cannot be wired to the containers."""
+    """Raise LabNotReadyError when no veth pair can connect the virtual phone's lab to the containers."""
     if os.geteuid() != 0:
         raise LabNotReadyError("only root can wire a virtual phone to containers. Run as root, or without --lab")
     if not stack.url.startswith(LOCAL_ENGINE):  # from DOCKER_HOST; a lab file with such a URL is refused earlier
@@ -110,7 +110,7 @@ def _check_wires(stack: DockerStack) -> None:
 
 
 def profiles_of(proxy: DockerProxyFile, services: Sequence[str], *, probed: bool = False) -> tuple[str, ...]:
-    """Return the profiles to start, in the order of the compose file.
+    """Return the compose profiles that a run starts, in the order of the compose file.
 
     Args:
         proxy: entry of the proxy in the lab file.
@@ -127,8 +127,8 @@ def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HostedS
 
     Args:
         stack: the running containers.
-        opened: stack that closes the descriptors opened for the lab.
-        wired: the lab runs in namespaces and connects its wires to the namespaces of containers.
+        opened: exit stack that closes the file descriptors opened for the lab.
+        wired: True if the lab runs in namespaces, and veth pairs connect it to the namespaces of containers.
 
     Raises:
         LabNotReadyError: the configurations of the containers are gone.
@@ -166,8 +166,8 @@ _PROC = Path("/proc")
 def open_network(container: Container, service: str) -> int:
     """Return a file descriptor of a container's network namespace.
 
-    A process of the container is found by its control group. The engine's process ids are wrong on this machine when
-    the engine runs in its own PID namespace.
+    A process of the container is found by its control group, because the process ids that the engine reports are wrong
+    when the engine runs in its own PID namespace.
 
     Args:
         container: a running container.

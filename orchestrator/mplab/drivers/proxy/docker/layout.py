@@ -30,7 +30,7 @@ _CONTENT_ROOTS = {
 
 
 class InImages:
-    """`Installed` for the containers of ``compose.yaml``.
+    """Paths and programs in the containers of ``compose.yaml`` (implements `Installed`).
 
     Args:
         directory: folder on this machine in which configurations are made.
@@ -70,24 +70,24 @@ class InImages:
         raise ValueError(f"{path}: no volume and no image has it")
 
     def program(self, program: Program) -> str:
-        """Return the program's name, which is in the images' PATH; mpflex is in the root folder."""
+        """Return the command for a program in the images: its name, which is in PATH, or ``/mpflex``."""
         return f"/{program.name}" if program == MPFLEX else program.candidates[0]
 
     def python(self) -> str:
-        """Return Debian's Python."""
+        """Return the command for Debian's Python in the images: ``python3``."""
         return "python3"
 
     def version(self, program: Program) -> str:
-        """Return the version of nginx; callers need no other version."""
+        """Return the version of nginx in the images; "" for other programs, whose version no caller needs."""
         return NGINX_VERSION if program == NGINX else ""
 
     def unprivileged(self) -> Sequence[str]:
-        """Return no prefix: no container runs as root."""
+        """Return an empty command prefix: the programs need not drop root, because they do not run as root."""
         return ()
 
 
 def volume_folders(directory: Path) -> dict[str, dict[str, Path]]:
-    """Return, for each volume, path in the volume → file or folder of `directory` with its content."""
+    """Return volume → {path in the volume: file or folder of `directory` that is copied there}."""
     origin, services = directory / "origin", directory / "services"
     volumes = {
         "proxy": {".": directory / "proxy"},
@@ -100,7 +100,7 @@ def volume_folders(directory: Path) -> dict[str, dict[str, Path]]:
 
 
 def place_of_content(path: Path) -> str:
-    """Return the path in the content volume for a path of this machine. Raises ValueError if it is no content."""
+    """Return the path in the content volume for a path of this machine. Raises ValueError if it has no content."""
     for root, folder in _CONTENT_ROOTS.items():
         if path.is_relative_to(root):
             return f"{folder.removeprefix(CONTENT + '/')}/{path.relative_to(root).as_posix()}"

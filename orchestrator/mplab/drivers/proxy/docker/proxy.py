@@ -1,4 +1,4 @@
-"""Run `mpflex proxy` in a container for cells."""
+"""Run `mpflex proxy` in a container, configured for the cells of a run."""
 
 import io
 import json
@@ -55,7 +55,7 @@ class DockerProxy:
         congestion_control: algorithm for every socket towards the phone.
         ports: ports of the origin's services, in addition to `WEB_PORTS`.
         plain: address and port for sessions without encryption; "": not accepted.
-        internet: destinations outside of the lab, in the form of the proxy's allow list.
+        internet: destinations outside of the lab that the proxy allows, ``NETWORK:PORTS``.
     """
 
     def __init__(
@@ -85,7 +85,11 @@ class DockerProxy:
 
     @property
     def capture_point(self) -> CapturePoint:
-        """The interface towards the phone, captured by a side-car. Raises DeviceError without a default route."""
+        """The proxy's interface towards the phone, with a side-car container that captures there.
+
+        Raises:
+            DeviceError: the interface is that of the default route, and there is no default route.
+        """
         return CapturePoint(self._sidecar, self._interface or self._default_interface(), "proxy.pcapng")
 
     def _default_interface(self) -> str:
@@ -168,7 +172,7 @@ class DockerProxy:
             self._container(SERVICE).stop(timeout=_STOP_S)
 
     def use(self, session: SessionSettings) -> None:
-        """Remove old side-cars, restart containers that have ended, and apply settings for sessions.
+        """Remove old side-cars, restart containers that have ended, and apply `session` to the agent's sessions.
 
         Raises:
             DeviceError: the proxy does not start, or its network namespace is lost.
@@ -180,7 +184,7 @@ class DockerProxy:
             self.start()
 
     def check_alive(self) -> None:
-        """Raise DeviceError when a container of the stack has ended since the start of the cell."""
+        """Raise DeviceError when a container of the stack has ended, even if the engine has started it again."""
         self.watch.check()
 
     def log_end(self) -> int:
@@ -189,7 +193,10 @@ class DockerProxy:
         return lines[-1][0] if lines else 0
 
     def logs_since(self, mark: int) -> list[LogRecord]:
-        """Return the records after `mark`. Wait until two reads, 0.05 s apart, give the same number of lines."""
+        """Return the proxy's log records after the time `mark`, ns since 1970.
+
+        Wait until two reads of the log, 0.05 s apart, give the same number of lines.
+        """
         lines = self._lines(mark)
         while True:
             time.sleep(_POLL_S)
@@ -207,7 +214,7 @@ class DockerProxy:
         return [(at, line) for at, line in parse_timed(output) if at > mark]
 
     def counters(self) -> Mapping[str, int]:
-        """Return kernel counters of the container's network namespace."""
+        """Return the kernel's network counters in the proxy's network namespace."""
         return parse_netstat(self._ask(*_COUNTERS))
 
     def clock_offset_s(self, clock: Callable[[], float] = time.time) -> float:
@@ -252,7 +259,7 @@ class DockerProxy:
 
 
 def parse_timed(log: bytes) -> list[tuple[int, bytes]]:
-    """Parse log lines into pairs (time in ns since 1970, line)."""
+    """Split the engine's log of a container into pairs (time in ns since 1970, line)."""
     lines = []
     for line in log.splitlines():
         if match := _TIMESTAMP.match(line):
@@ -263,7 +270,7 @@ def parse_timed(log: bytes) -> list[tuple[int, bytes]]:
 
 
 def parse_records(lines: Sequence[tuple[int, bytes]]) -> list[LogRecord]:
-    """Return the records (JSON objects with an event) among the lines."""
+    """Return the log records (JSON objects with the key ``event``) in the lines; other lines are skipped."""
     records = []
     for _, line in lines:
         with suppress(ValueError):

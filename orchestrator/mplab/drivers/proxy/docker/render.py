@@ -99,7 +99,7 @@ class RenderSettings:
 
 
 def rendered(directory: Path, settings: RenderSettings, *, renew: bool = False) -> Rendered:
-    """Return the configurations in `directory`.
+    """Return the configurations in `directory`, up to date.
 
     They are made again if an input has changed, or if the certificates expire within 30 days. Without `renew`, the
     secrets of proxy, ShadowSocks and collector stay the same, because phones have copies of them.
@@ -235,14 +235,14 @@ def _key(settings: RenderSettings) -> str:
 
 
 class Nowhere:
-    """`Host` for services that are only configured here and run in containers."""
+    """`Host` that runs no program: services are configured on this machine, but run in containers."""
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> NoReturn:
-        """Raise LabNotReadyError."""
+        """Raise LabNotReadyError: Docker Compose starts the program in a container."""
         raise LabNotReadyError(f"{argv[0]} runs in a container; compose starts it")
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Raise LabNotReadyError."""
+        """Raise LabNotReadyError: the program runs in a container."""
         raise LabNotReadyError(f"{argv[0]} runs in a container")

@@ -33,7 +33,11 @@ from mplab.format.sites import delay_by_prefix
 
 
 def open_servers(settings: DockerProxyFile, lab: ServerSettings) -> "ContainerServers":
-    """Return the servers of a lab as running containers. Raises LabNotReadyError when none were handed over."""
+    """Return the servers of a lab, which already run as containers.
+
+    Raises:
+        LabNotReadyError: the host process has passed no running containers to this process.
+    """
     kind = ContainerServers if lab.interface else FarServers
     return kind(settings, lab, HostedStack.received())
 
@@ -44,7 +48,7 @@ class ContainerServers:
     Args:
         settings: entry of the proxy in the lab file.
         lab: settings from the lab.
-        handed: running stack that was handed to this process.
+        handed: the running containers, as the host process passed them to this process.
 
     Raises:
         LabNotReadyError: the containers' configurations are missing.
@@ -63,11 +67,11 @@ class ContainerServers:
 
     @property
     def networks(self) -> Mapping[str, int]:
-        """Network namespaces of the containers."""
+        """Node (``proxy``, ``origin``) → file descriptor of the network namespace of its container."""
         return self._handed.networks
 
     def start(self, nodes: Mapping[str, Node]) -> None:
-        """Connect to the running containers and check them from the lab's nodes."""
+        """Connect to the running containers, wait until the services answer, and start to copy the web server's log."""
         client = connect(self._handed.url)
         self._stack.callback(client.close)
         self.services = self._make_services(nodes, ContainerWatch(client, self._handed.project))
@@ -91,7 +95,7 @@ class ContainerServers:
             self._follow(service, stream, file)
 
     def _make_services(self, nodes: Mapping[str, Node], watch: ContainerWatch) -> RunningServices:
-        """Return the services; requests that check them come from the node `origin`, which has their network."""
+        """Return the services. Requests that check them are sent from the node `origin`, which has their network."""
         return RunningServices(
             self._lab.services,
             directory=self._rendered.directory / "services",
@@ -104,7 +108,7 @@ class ContainerServers:
         return self._lab.endpoints.listener("mpflex_plain")
 
     def _follow(self, service: str, stream: str, file: str) -> None:
-        """Append the output of a container, from now until the container ends, to a log file of the lab."""
+        """Append a container's output, from now until the container ends, to a log file of the lab, in a thread."""
         container = self.proxy.watch.containers().get(service)
         if container is None:
             return
@@ -133,7 +137,7 @@ class ContainerServers:
         return {**delay_by_prefix(), **self.services.delay_by_prefix()}
 
     def logs(self) -> list[Path]:
-        """Return the files to which the containers' logs are copied."""
+        """Return the files to which the web server's logs are copied from its container."""
         return [self._lab.logs / ACCESS_LOG, self._lab.logs / ERROR_LOG]
 
     @property
@@ -148,11 +152,11 @@ class ContainerServers:
         return directory
 
     def origin_congestion_control(self) -> str:
-        """See `Servers`: from the origin's container."""
+        """Return the congestion control of the origin's sockets, read in its container. See `Servers`."""
         return self.proxy.origin_congestion_control()
 
     def describe(self) -> Mapping[str, object]:
-        """Return engine, images and configurations."""
+        """Return engine, images and configurations, for the manifest."""
         return {"containers": self._handed.facts}
 
     def check_alive(self) -> None:
@@ -174,7 +178,7 @@ class ContainerServers:
 class WatchedServices(RunningServices):
     """Services in containers that this machine cannot reach.
 
-    The health checks of the engine replace the requests of `RunningServices.check`.
+    The engine's health checks of the containers replace the requests by which `RunningServices` checks services.
 
     Args:
         services: services to watch.
@@ -189,7 +193,7 @@ class WatchedServices(RunningServices):
     def check(self, names: Sequence[str]) -> None:
         """Raise DeviceError when a container of the project does not run or fails its health check.
 
-        All containers are checked, whatever `names` has; without `names`, none.
+        If `names` is empty, nothing is checked; otherwise all containers are checked, not only those of `names`.
         """
         states = [state_of(name, container.attrs) for name, container in self._watch.containers().items()]
         if names and (bad := sorted(state.service for state in states if not state.well)):
@@ -197,7 +201,7 @@ class WatchedServices(RunningServices):
 
 
 class FarServers(ContainerServers):
-    """Containers that the phone reaches by published ports of the engine's host, here or elsewhere."""
+    """`Servers` as containers that the phone reaches by published ports of the engine's host, on any machine."""
 
     def _make_services(self, nodes: Mapping[str, Node], watch: ContainerWatch) -> RunningServices:
         return WatchedServices(self._lab.services, directory=self._rendered.directory, watch=watch)

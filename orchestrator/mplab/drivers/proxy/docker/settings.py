@@ -75,7 +75,10 @@ class DockerProxyFile(ProxyFile):
         return self
 
     def wiring_problem(self, phone: str, others: str) -> tuple[str, str]:
-        """See `ProxyFile`: refuses an engine on another machine, because a wire cannot leave this kernel."""
+        """Return a problem if the engine is on another machine: a veth pair connects namespaces of only one kernel.
+
+        See `ProxyFile`.
+        """
         if self.engine is None or self.engine.startswith(LOCAL_ENGINE):
             return "", ""
         return "engine", (
@@ -85,7 +88,7 @@ class DockerProxyFile(ProxyFile):
 
     @property
     def resource(self) -> str:
-        """Name of the lock that a run takes; it names the project and the engine."""
+        """Name of the lock that a run holds on the containers; it names the compose project and the engine."""
         return resource_of(self.project, engine_url(self.engine or ""))
 
 
@@ -95,5 +98,5 @@ def engine_url(requested: str = "") -> str:
 
 
 def resource_of(project: str, url: str) -> str:
-    """Return the name of the lock of a compose project's containers on an engine."""
+    """Return the name of the lock on the containers of a compose project at an engine."""
     return f"docker {project} at {url}"

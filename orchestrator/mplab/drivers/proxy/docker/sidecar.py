@@ -20,7 +20,7 @@ from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.programs import MPTRACE, Program
 
 LABEL = "mplab.cell"
-"""Label of containers that live as long as a cell; the value is the name of the compose project."""
+"""Label of side-car containers, which exist only for one cell; the value is the name of the compose project."""
 FREE_MB = 500
 """Free space on the engine's disk required to start a capture, MB."""
 LONGEST_S = 3600
@@ -32,7 +32,7 @@ _MEMORY = "256m"
 
 
 class SidecarProcess:
-    """`MachineProcess` for a container; its output is copied to a file on this machine."""
+    """`MachineProcess` for the program in a side-car container; its output is copied to a file on this machine."""
 
     def __init__(self, container: Container, log: Path) -> None:
         self.container = container
@@ -55,7 +55,7 @@ class SidecarProcess:
                 log.flush()
 
     def poll(self) -> int | None:
-        """Return the exit code, or None while the container runs. Raises DeviceError when the engine fails."""
+        """Return the container's exit code, or None while it runs. Raises DeviceError when the engine fails."""
         return None if self._follower.is_alive() else self._exit_code()
 
     def _exit_code(self) -> int:
@@ -65,10 +65,10 @@ class SidecarProcess:
             raise DeviceError("capture side-car", f"the engine does not answer any more: {error}") from error
 
     def stop(self, timeout_s: float = 5.0) -> int:
-        """Send SIGTERM, wait, then send SIGKILL; return the exit code.
+        """Send SIGTERM to the container, wait, then send SIGKILL; return the container's exit code.
 
-        The wait ends with the container, after `timeout_s` or 60 s, whichever is longer: the container first
-        compresses the capture.
+        The wait ends when the container ends, at the latest after `timeout_s` or 60 s, whichever is longer: the
+        container first compresses the capture.
 
         Raises:
             DeviceError: the engine does not answer.
@@ -82,7 +82,7 @@ class SidecarProcess:
 
 
 class Sidecar:
-    """`Machine` that can only capture: each capture is a container.
+    """`Machine` that can only capture packets; each capture runs in its own side-car container.
 
     Args:
         client: client of the engine.
@@ -128,7 +128,7 @@ class Sidecar:
         return f"{_FOLDER}/{target.name}"
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> SidecarProcess:
-        """Start a container; `argv` begins with the result of `program`.
+        """Start a side-car container that runs `argv`, a capture command that begins with the result of `program`.
 
         Raises:
             DeviceError: the engine refused.

@@ -66,7 +66,7 @@ class StackSettings:
     def of(
         cls, file: DockerProxyFile, *, engine: str = "", profiles: Sequence[str] = (), congestion_control: str = ""
     ) -> Self:
-        """Return the settings of a lab file; arguments that are not empty override it."""
+        """Return the settings from `file`, the proxy entry of a lab file; arguments that are not empty override it."""
         requested = congestion_control or file.congestion_control
         started = dict.fromkeys((*(profiles or file.profiles), *(["names"] if file.upstream_names else [])))
         return cls(
@@ -86,7 +86,7 @@ class StackSettings:
         return TypeAdapter(cls).validate_python(data)
 
     def environment(self) -> dict[str, str]:
-        """Return variables of the compose file; they take precedence over ``.env``."""
+        """Return these settings as variables of the compose file; they take precedence over ``.env``."""
         variables = {"COMPOSE_PROJECT_NAME": self.project, **self.variables}
         variables |= {f"MPLAB_LISTEN_{number}": address for number, address in enumerate(self.listen, 1)}
         if self.signal:
@@ -95,7 +95,7 @@ class StackSettings:
 
 
 class StackFacts(TypedDict):
-    """Value of ``containers`` in the manifest.
+    """Description of a stack: the value of ``containers`` in the manifest.
 
     `images` maps name → id of the image; `configuration` is `Rendered.digest`.
     """
@@ -113,7 +113,7 @@ def _silent(_line: str) -> None:
 
 
 class DockerStack:
-    """Proxy and origin services on one engine.
+    """The containers of proxy and origin services on one engine.
 
     Args:
         settings: settings of the stack.
@@ -202,12 +202,12 @@ class DockerStack:
         return configuration
 
     def up(self, *, renew: bool = False, build: bool = True, remember: bool = True) -> list[ServiceState]:
-        """Prepare and start the stack; return when every service answers.
+        """Prepare and start the stack. When every service answers, return the states of all containers.
 
         Args:
             renew: see `prepare`.
             build: see `prepare`.
-            remember: store the settings (`up_with`): a run that takes the stack over then restores it afterwards.
+            remember: store the settings (`up_with`), so that a run that uses the stack can restore it afterwards.
 
         Raises:
             LabNotReadyError: the stack cannot be started, or a service does not answer within two minutes.
@@ -276,11 +276,11 @@ class DockerStack:
         return self.settings.variables.get("MPLAB_BASE") or default_settings()["MPLAB_BASE"]
 
     def image(self, name: str) -> str:
-        """Return name and tag of one of mplab's images."""
+        """Return the full name of mplab's image `name`: ``mplab/net:latest``."""
         return f"mplab/{name}:{self.settings.variables.get('MPLAB_TAG', 'latest')}"
 
     def _with_net(self) -> tuple[str, ...]:
-        """Return the profiles to build: `proxy` is always one of them, because its image fills the volumes."""
+        """Return the profiles whose images are built, always with `proxy`, because its image fills the volumes."""
         return tuple(dict.fromkeys(("proxy", *self.settings.profiles)))
 
     def _compose(self, *arguments: str, config: str = "", chosen: Sequence[str] = ()) -> None:
@@ -329,7 +329,7 @@ def not_allowed(wanted: str, allowed: Sequence[str]) -> str:
 
 
 def state_of(service: str, attributes: Mapping[str, Any]) -> ServiceState:
-    """Parse the engine's description of a container."""
+    """Return the state of a container of `service`, parsed from the engine's description of the container."""
     state = attributes["State"]
     bound = attributes["NetworkSettings"]["Ports"] or {}
     ports = [f"{host['HostIp']}:{host['HostPort']}" for hosts in bound.values() for host in hosts or []]

@@ -1,6 +1,6 @@
-"""Take a stack of containers over for a run, and restore the stack's previous state afterwards.
+"""Use a stack of containers for a run, and restore the stack's previous state afterwards.
 
-If the run was killed, the next process restores the state.
+If the run was killed, the next process that uses the stack restores the state.
 """
 
 import json
@@ -30,7 +30,9 @@ def exclusive(stack: DockerStack, *, run_id: str = "") -> Iterator[None]:
 
 @contextmanager
 def taken_over(stack: DockerStack) -> Iterator[None]:
-    """Start the stack on entry, and restore its previous state on exit. The caller must hold `exclusive`.
+    """Return a context in which the stack of containers runs; at its end, the stack's previous state is restored.
+
+    The caller must hold the lock of `exclusive`.
 
     Raises:
         LabNotReadyError: the project has containers that 'mplab proxy up' did not start, or the stack does not start.

@@ -58,7 +58,7 @@ def fill_volumes(client: DockerClient, project: str, image: str, rendered: Rende
 
 
 def content_places(rendered: Rendered) -> dict[str, Path]:
-    """Map path in the content volume → file or folder of this machine."""
+    """Return path in the content volume → file or folder of this machine that is copied there."""
     outer = [path for path in rendered.content if not any(parent in rendered.content for parent in path.parents)]
     return {place_of_content(path): path for path in outer}
 

@@ -51,7 +51,7 @@ class ContainerWatch:
         self._since = 0.0
 
     def containers(self) -> dict[str, Container]:
-        """Return the project's containers by service.
+        """Return service → container for all containers of the project.
 
         Raises:
             DeviceError: the engine does not answer.
@@ -102,14 +102,14 @@ class ContainerWatch:
         self._before = {}
 
     def check(self) -> None:
-        """Raise DeviceError when a container has ended since `begin`; the message gives the reason."""
+        """Raise DeviceError when a container has ended, was removed or is unhealthy since `begin`, with the reason."""
         if problems := self.problems():
             raise DeviceError("engine", "; ".join(problems))
 
     def problems(self) -> list[str]:
         """Return one sentence for each container that ended, was removed or is unhealthy since `begin`.
 
-        Containers that hold network namespaces come first.
+        Containers that hold the network namespaces of other containers come first.
         """
         containers = self.containers()
         names = sorted(self._before, key=lambda name: (not _holds(name), name))
@@ -147,7 +147,7 @@ class ContainerWatch:
 
 
 def _holds(service: str) -> bool:
-    """Return True for a service that holds the network namespace of others."""
+    """Return True for a service whose container holds the network namespace that other containers share."""
     return service.endswith("-net")
 
 

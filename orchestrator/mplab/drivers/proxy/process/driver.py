@@ -1,4 +1,4 @@
-"""Driver of the virtual lab's own proxy: processes in its nodes."""
+"""Driver of the virtual lab's own proxy, whose programs run as processes in the lab's nodes."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 class ProcessDriver(ProxyDriver[None]):
-    """Driver for `ProcessServers`."""
+    """Driver of the proxy and servers that run as processes of the lab (`ProcessServers`)."""
 
     name = "process"
 
     def open(self, settings: None, lab: ServerSettings) -> "Servers":
-        """See `ProxyDriver`."""
+        """Return the lab's servers, not yet started. See `ProxyDriver`."""
         with deferred("slow to import"):
             from mplab.drivers.proxy.process.servers import ProcessServers
         return ProcessServers(lab)
 
     def check(self, settings: None, lab_file: str) -> Iterator[Finding]:
-        """See `ProxyDriver`."""
+        """Yield one finding for each missing program, or one that none is missing. See `ProxyDriver`."""
         programs = (MPFLEX, NGINX)
         missing = [program for program in programs if program.find() is None]
         for program in missing:

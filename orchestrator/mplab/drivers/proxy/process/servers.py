@@ -42,7 +42,7 @@ class ProcessProxy:
 
     @property
     def capture_point(self) -> CapturePoint:
-        """The interface towards the phone."""
+        """The proxy's interface towards the phone."""
         return CapturePoint(self._node, self._lab.interface, "proxy.pcapng")
 
     def start(self) -> None:
@@ -75,7 +75,7 @@ class ProcessProxy:
             self._process.stop()
 
     def use(self, session: SessionSettings) -> None:
-        """Restart the proxy with `session`; do nothing if the settings are empty or already in use."""
+        """Restart the proxy with `session` as the settings of sessions; do nothing if they are empty or unchanged."""
         if session and session != self._session:
             self.stop()
             self._session = session
@@ -107,7 +107,7 @@ class ProcessProxy:
         return self._log_file.stat().st_size if self._log_file.exists() else 0
 
     def logs_since(self, mark: int) -> list[LogRecord]:
-        """Return the records in complete lines after byte `mark`."""
+        """Return the records of the connection log after byte `mark`; a last line that is incomplete is left out."""
         if not self._log_file.exists():
             return []
         with self._log_file.open("rb") as log:
@@ -116,7 +116,7 @@ class ProcessProxy:
         return [json.loads(line) for line in new[: new.rfind(b"\n") + 1].splitlines()]
 
     def counters(self) -> Mapping[str, int]:
-        """Return kernel counters of the node."""
+        """Return the kernel's network counters in the proxy's node."""
         return parse_netstat(self._node.run(["cat", "/proc/net/netstat", "/proc/net/snmp"]).stdout)
 
 
@@ -138,7 +138,7 @@ class ProcessServers:
         self.secret_file = lab.directory / "secret"
 
     def start(self, nodes: Mapping[str, Node]) -> None:
-        """See `Servers`: starts origin and services, and makes the proxy."""
+        """Start origin and services, and make the proxy, which `start_proxy` starts. See `Servers`."""
         lab = self._lab
         self._origin_node = nodes["origin"]
         write_private(self.secret_file, secrets.token_hex(_SECRET_BYTES))
@@ -157,7 +157,7 @@ class ProcessServers:
         self.proxy.start()
 
     def stop(self) -> None:
-        """Stop all in reverse order."""
+        """Stop proxy, services and origin, in this order."""
         self._stack.close()
 
     def delay_by_prefix(self) -> dict[str, float]:
@@ -178,11 +178,11 @@ class ProcessServers:
         return self.origin.make_home(directory)
 
     def origin_congestion_control(self) -> str:
-        """See `Servers`: read in the origin's node."""
+        """Return the congestion control of the origin's sockets, read in its node. See `Servers`."""
         return self._origin_node.run(["cat", "/proc/sys/net/ipv4/tcp_congestion_control"]).stdout.strip()
 
     def describe(self) -> Mapping[str, object]:
-        """Return no additional facts: the manifest already has them."""
+        """Return {}: the manifest already has all facts about these servers."""
         return {}
 
     def check_alive(self) -> None:
@@ -190,5 +190,5 @@ class ProcessServers:
         check_each([self.proxy.check_alive, self.origin.check_alive, self.services.check_alive])
 
     def revive(self) -> list[str]:
-        """See `Servers`: starts DNS and web first, because the services and the proxy need them."""
+        """Start ended servers again: first the origin's, because services and proxy need them. See `Servers`."""
         return [*self.origin.revive(), *self.services.revive(), *self.proxy.revive()]

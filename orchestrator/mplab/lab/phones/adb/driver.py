@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class AdbPhones(PhoneDriver):
-    """Real phones on adb; see `BenchLab`."""
+    """Driver of real phones on adb, each in a `BenchLab`."""
 
     name = "adb"
     title = "a real Android phone, on a cable or over TCP"
@@ -41,39 +41,45 @@ class AdbPhones(PhoneDriver):
     own_shell = True
 
     def open_lab(self, settings: LabSettings) -> "Lab":
-        """See `PhoneDriver`."""
+        """Return the lab around a real phone, not yet entered. See `PhoneDriver`."""
         with deferred("Docker's client is slow to import"):
             from mplab.lab.phones.adb.lab import BenchLab
         return BenchLab(settings)
 
     def check_file(self, lab: LabFile, name: str, checker: Checker) -> None:
-        """See `PhoneKind`. Check the phone's serial number."""
+        """Check the phone's serial number in the lab file. See `PhoneKind`."""
         check_serials(lab, name, checker)
 
     def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
-        """See `PhoneKind`. Check that the lab file has a proxy that the phone can reach."""
+        """Check that the lab file has a proxy that the phone can reach. See `PhoneKind`."""
         check_real_lab(lab, name, checker)
 
     def refusals(self, link: LinkCondition, name: str, settings: PhoneFile, shaped: Collection[str]) -> Iterator[str]:
-        """See `PhoneKind`. Also yield the changes that need root, if runs use the phone without root."""
+        """Yield the parts of a link condition that no lab with this phone can make. See `PhoneKind`.
+
+        If runs use the phone without root, these include the changes that need root.
+        """
         yield from real_refusals(link, name, shaped)
         if settings.unrooted:
             yield from unrooted_refusals(link, name)
 
     def uses(self, name: str, settings: PhoneFile) -> str:
-        """See `PhoneKind`."""
+        """Return a phrase that names the phone by its serial. See `PhoneKind`."""
         return f"phones.{name} is the Android device {_adb(settings).serial or 'that is connected'}"
 
     def programs(self, settings: PhoneFile | None) -> list[Program]:
-        """See `PhoneDriver`: adb."""
+        """Return adb. See `PhoneDriver`."""
         return [ADB]
 
     def facts(self, settings: PhoneFile | None) -> PhoneFacts:
-        """See `PhoneDriver`. Only root is known; the kernel is unknown before the phone is connected."""
+        """Return whether runs use root; the kernel is unknown before the phone is connected. See `PhoneDriver`."""
         return PhoneFacts(rooted=settings is None or not settings.unrooted)
 
     def resources(self, name: str, settings: PhoneFile) -> Iterator[str]:
-        """See `PhoneKind`: the phone and, if it shapes itself through adb, the phone as a shaper."""
+        """Yield the lock on the phone and, if it shapes its own paths through adb, the lock on it as a shaper.
+
+        See `PhoneKind`.
+        """
         serial = _adb(settings).serial
         yield _adb(settings).resource(name)
         by_adb = settings.root_shell is None and any(attachment.at for attachment in settings.attachments().values())
@@ -81,13 +87,13 @@ class AdbPhones(PhoneDriver):
             yield shaping_resource(adb_where(serial))
 
     def identify(self, use: LabUse) -> Identity:
-        """See `PhoneDriver`."""
+        """Check that a run can use the phone; return the phone's identity. Raises LabNotReadyError."""
         with deferred("Docker's client is slow to import"):
             from mplab.lab.phones.adb.lab import identify_phone
         return identify_phone(use)
 
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
-        """See `PhoneDriver`. Check that the phone answers, is rooted and ready, and has a proxy that it can reach.
+        """Check that the phone answers, is rooted and ready, and has a proxy that it can reach. See `PhoneDriver`.
 
         Files that are copied to the phone are removed again.
         """
@@ -131,7 +137,7 @@ def _findings(phone: "AdbPhone", settings: AdbPhoneFile, itself: ShapingMachine[
 
 
 def _rooted_findings(phone: "AdbPhone", itself: ShapingMachine[BaseModel] | None) -> Iterator[Finding]:
-    """Yield the findings that need root: on each transport, and on shaping on the phone itself."""
+    """Yield the findings on a rooted phone: its root access, each transport, and shaping on the phone itself."""
     with deferred("slow to import"):
         from mplab.drivers.phone.adb.kernel import read_kernel
     subject = f"phone {phone.name}"
@@ -172,7 +178,7 @@ def check_real_lab(lab: LabFile, phone: str, checker: Checker) -> None:
 
 
 def check_serials(lab: LabFile, name: str, checker: Checker) -> None:
-    """Add a problem if a phone's serial number is needed and missing, or is that of an earlier phone."""
+    """Add a problem if a phone needs a serial and has none (two phones or more), or has that of an earlier phone."""
     by_adb = {other: phone.serial for other, phone in lab.phones.items() if isinstance(phone, AdbPhoneFile)}
     serial = by_adb[name]
     if serial is None and len(by_adb) > 1:
@@ -184,11 +190,11 @@ def check_serials(lab: LabFile, name: str, checker: Checker) -> None:
 
 
 def real_refusals(link: LinkCondition, phone: str, shaped: Collection[str]) -> Iterator[str]:
-    """Yield the parts of a condition that no lab with a real phone can make, with any shapers.
+    """Yield the parts of a link condition that no lab with a real phone can make, whatever its shapers are.
 
     Args:
-        link: the condition.
-        phone: its name in the lab file.
+        link: the link condition.
+        phone: name of the phone in the lab file.
         shaped: paths with a shaper: ``wifi``, ``lte``.
     """
     if link.core_rtt_ms:

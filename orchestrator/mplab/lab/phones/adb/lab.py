@@ -1,7 +1,7 @@
-"""Run a lab around a real phone on adb, with routers and servers that shape its paths, and containers on an engine.
+"""Run a lab around a real phone on adb: routers and servers shape its paths, containers are its proxy and origin.
 
-No part is in a namespace that ends with the run. Every change to phone, routers and servers is therefore written to
-the undo journal before it is made: the next start reverts the changes of a killed run. The host process stops the
+No part is in a namespace that ends with the run. Every change to phone, routers and servers is therefore written to the
+undo journal before it is made: the next start reverts the changes of a killed run. The host process stops the
 containers.
 """
 
@@ -46,7 +46,7 @@ _log = structlog.get_logger(__name__)
 
 
 class BenchLab(AndroidLab, BaseLab):
-    """The lab around a real phone; see `Lab`."""
+    """The lab around a real phone on adb; see `Lab`."""
 
     phone: AdbPhone
     shaper: AttachedShaper
@@ -80,7 +80,7 @@ class BenchLab(AndroidLab, BaseLab):
         self.servers.start({})
 
     def _hold_machines(self, lab: LabFile, journal: UndoJournal) -> AttachedShaper:
-        """Reserve every machine that shapes a path of the phone until the lab ends, so that no other run uses it."""
+        """Reserve every machine that shapes a path of the phone until the lab ends, and return them as one shaper."""
         name, itself = self._use.phone, lab.by_itself(self._use.phone)
         machines = {machine.name: machine for machine in self._use.machines().values()}
         held: dict[str, HeldMachine] = {}
@@ -93,7 +93,7 @@ class BenchLab(AndroidLab, BaseLab):
         return AttachedShaper(name, paths, LinkProbe(self.phone, self.endpoints.probe_server))
 
     def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
-        """See `Lab`.
+        """Prepare phone and proxy for a transport; return the agent. See `Lab`.
 
         Raises:
             DeviceError: the phone's kernel lacks what the transport needs.
@@ -119,7 +119,7 @@ class BenchLab(AndroidLab, BaseLab):
         browser: str = "chromium",
         console: ConsoleLog | None = None,
     ) -> BrowserFactory:
-        """Return a factory that refuses: a real phone has apps but no browser, and the origin has no desktop peer."""
+        """Return a factory that raises StepError: a real phone has apps, but no browser, and no desktop peer."""
 
         def refuse(**_settings: object) -> NoReturn:
             missing = "no desktop peer: its origin has only containers"
@@ -135,12 +135,15 @@ class BenchLab(AndroidLab, BaseLab):
         return [partial(check_there, self.phone), self.shaper.check_alive, *super()._checks()]
 
     def revive(self) -> list[str]:
-        """See `Lab`. Connections to phone, routers and servers are restored on their next use."""
+        """Restart ended programs of the lab; return one sentence for each. See `Lab`.
+
+        Connections to phone, routers and servers are restored on their next use.
+        """
         return [*self.phone.link.server.revive(), *super().revive()]
 
 
 def _parts(use: LabUse) -> tuple[LabFile, AdbPhoneFile]:
-    """Return the lab file and the phone in it. Raises LabNotReadyError if the lab is of another kind."""
+    """Return the lab file and the phone's entry in it. Raises LabNotReadyError if the phone is not a real one."""
     if use.file is None or not isinstance(use.settings, AdbPhoneFile):
         raise LabNotReadyError("a lab with a real phone needs a lab file")
     return use.file, use.settings
@@ -159,20 +162,20 @@ def endpoints_of(use: LabUse) -> Endpoints:
 
 @contextlib.contextmanager
 def phone_lock(use: LabUse, *, run_id: str = "") -> Iterator[None]:
-    """Lock the phone for this process. Raises LabNotReadyError."""
+    """Lock the phone during the context. Raises LabNotReadyError if another process holds the lock."""
     _, settings = _parts(use)
     with resource_lock(settings.resource(use.phone), run_id=run_id):
         yield
 
 
 def take_back() -> None:
-    """Undo the changes that dead runs left on phones, routers and servers."""
+    """Undo the changes that killed runs left on phones, routers and servers; log each."""
     for item in UndoJournal.recover(undo_directory()):
         _log.info("left by a dead run", step=item.name, owner_pid=item.owner_pid, failure=item.failure)
 
 
 def identify_phone(use: LabUse) -> dict[str, str | Sequence[str]]:
-    """Check that a run can use the phone, before any part of the run starts. Return the identity (`facts_of`).
+    """Check that a run can use the phone, before any part of the run starts. Return its identity (`facts_of`).
 
     Raises:
         LabNotReadyError: the phone is missing, in use, or not rooted as required; the message has the remedy.

@@ -1,4 +1,4 @@
-"""Register the emulated Android device in the virtual lab. Runs drive it by adb, like a real phone."""
+"""Register the phone kind ``emulated``: an emulated Android device in the virtual lab, driven by adb."""
 
 from collections.abc import Collection, Iterator
 from importlib.util import find_spec
@@ -31,7 +31,10 @@ DEFAULT_MODEL = "android-13"
 
 
 def _models() -> list[str]:
-    """Return the models that come with the device, without importing its modules, which are slow."""
+    """Return the names of the emulated phone models that mplab has, sorted.
+
+    The device's modules are not imported, because they are slow to import.
+    """
     device = find_spec("mplab.device")
     folders = (device and device.submodule_search_locations) or ()
     return sorted(path.stem for folder in folders for path in Path(folder, "phones").glob("*.yaml"))
@@ -56,7 +59,7 @@ class EmulatedPhoneFile(AndroidPhoneFile):
 
 
 class EmulatedPhones(PhoneDriver):
-    """Emulated phones; see `EmulatedLab`."""
+    """Driver of emulated phones, each in an `EmulatedLab`."""
 
     name = "emulated"
     title = "an emulated Android device, by adb"
@@ -64,40 +67,43 @@ class EmulatedPhones(PhoneDriver):
     android = True
 
     def open_lab(self, settings: LabSettings) -> "Lab":
-        """See `PhoneDriver`."""
+        """Return the lab around an emulated phone, not yet entered. See `PhoneDriver`."""
         with deferred("slow to import, needed by few labs"):
             from mplab.lab.phones.emulated.lab import EmulatedLab
         return EmulatedLab(settings)
 
     def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
-        """See `PhoneKind`. Add a problem if the lab file has a proxy in containers."""
+        """Add a problem if the lab file has a proxy, because it would be in containers. See `PhoneKind`."""
         if lab.proxy is not None:
             text = f"a run with the emulated phone {name} cannot use containers yet: leave it out"
             checker.add(("proxy",), text)
 
     def refusals(self, link: LinkCondition, name: str, settings: PhoneFile, shaped: Collection[str]) -> Iterator[str]:
-        """See `PhoneKind`. Yield the changes that need root, if runs use the phone without root."""
+        """Yield the changes of a link condition that need root, if runs use the phone without root. See `PhoneKind`."""
         return unrooted_refusals(link, name) if settings.unrooted else iter(())
 
     def programs(self, settings: PhoneFile | None) -> list[Program]:
-        """See `PhoneDriver`: the programs of the emulated device, and adb."""
+        """Return adb and the programs of the emulated device. See `PhoneDriver`."""
         with deferred("slow to import"):
             from mplab.device.system.toolbox import programs
         return [*programs(), ADB]
 
     def facts(self, settings: PhoneFile | None) -> PhoneFacts:
-        """See `PhoneDriver`. Root is known from the lab file, and the kernel from the phone's model."""
+        """Return whether runs use root, from the lab file, and the kernel's MPTCP, from the phone's model.
+
+        See `PhoneDriver`.
+        """
         model = model_of(settings)
         kernel = KernelMptcp(model.mptcp_kind, version=model.mptcp.rpartition(" ")[2])
         return PhoneFacts(rooted=settings is None or not settings.unrooted, kernel=kernel)
 
     def called(self, name: str, settings: PhoneFile | None) -> str:
-        """See `PhoneDriver`."""
+        """Return the phone's name, model and Android version for messages. See `PhoneDriver`."""
         model = model_of(settings)
         return f"phone '{name}' ({model.model}, Android {model.android})"
 
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
-        """See `PhoneDriver`. Check the device's programs, root and Multipath TCP; start nothing."""
+        """Check the device's programs, root and Multipath TCP; start nothing. See `PhoneDriver`."""
         yield check_node(name)
         subject, settings = f"phone {name}", lab.phones[name]
         missing = [program for program in self.programs(settings) if program.find() is None]
@@ -121,12 +127,12 @@ class EmulatedPhones(PhoneDriver):
 
 
 def model_name(settings: PhoneFile | None) -> str:
-    """Return the name of the model of an emulated phone."""
+    """Return the name of an emulated phone's model: that in the lab file, or `DEFAULT_MODEL`."""
     return (settings.model if isinstance(settings, EmulatedPhoneFile) else None) or DEFAULT_MODEL
 
 
 def model_of(settings: PhoneFile | None) -> "PhoneModel":
-    """Return the model of an emulated phone."""
+    """Return the definition of an emulated phone's model: Android version, kernel, root."""
     with deferred("slow to import"):
         from mplab.device.android.model import load_phone
     return load_phone(model_name(settings))

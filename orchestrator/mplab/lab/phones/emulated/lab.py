@@ -29,7 +29,7 @@ class EmulatedLab(AndroidLab, VirtualLab):
         self.endpoints = told_to_apps(self.endpoints, self._use)
 
     def _make_phone(self) -> AdbPhone:
-        """Start the device, and prepare it through an adb server of the lab."""
+        """Start the emulated device, connect it to an adb server of the lab, and prepare it for cells; return it."""
         settings = self._use.settings
         assert isinstance(settings, AndroidPhoneFile)  # noqa: S101 - its kind has chosen this lab
         node = self.nodes["phone"]
@@ -47,7 +47,7 @@ class EmulatedLab(AndroidLab, VirtualLab):
         return phone
 
     def describe(self) -> Mapping[str, object]:
-        """Return the nodes, and the phone's identity."""
+        """Return the nodes and routers of the lab, and the phone's identity."""
         facts = {**facts_of(self.phone), "serial": self._device.serial, "address": self.phone.serial}
         return {**super().describe(), "phone": facts}
 
@@ -59,7 +59,10 @@ class EmulatedLab(AndroidLab, VirtualLab):
         return [self._check_device, partial(check_there, self.phone), *super()._checks()]
 
     def revive(self) -> list[str]:
-        """See `Lab`. The device cannot be restarted during a run."""
+        """Restart ended programs of the lab; return one sentence for each. See `Lab`.
+
+        The device cannot be restarted during a run. Raises DeviceError if it has ended.
+        """
         self._check_device()
         return [*self.phone.link.server.revive(), *super().revive()]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class VirtualPhones(PhoneDriver):
-    """Virtual phones; see `VirtualLab`."""
+    """Driver of virtual phones, each in a `VirtualLab`."""
 
     name = "virtual"
     title = "the virtual phone"
@@ -25,25 +25,25 @@ class VirtualPhones(PhoneDriver):
     same_clock = True
 
     def open_lab(self, settings: LabSettings) -> "Lab":
-        """See `PhoneDriver`."""
+        """Return the virtual lab, not yet entered. See `PhoneDriver`."""
         with deferred("imported when a lab is opened"):
             from mplab.lab.phones.virtual.lab import VirtualLab
         return VirtualLab(settings)
 
     def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
-        """See `PhoneKind`. Add a problem if a veth pair cannot connect the phone's network to the lab file's proxy."""
+        """Add a problem if no veth pair can connect the phone's network to the lab file's proxy. See `PhoneKind`."""
         unwired = drivers_text(drivers_that(lambda kind: kind.real))
         key, problem = lab.proxy.wiring_problem(name, unwired) if lab.proxy is not None else ("", "")
         if problem:
             checker.add(("proxy", key), problem)
 
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
-        """See `PhoneDriver`. A virtual phone needs the same as every virtual lab."""
+        """Check that this machine can run a node of the virtual lab; a virtual phone needs nothing else."""
         yield check_node(name)
 
 
 def check_node(name: str) -> Finding:
-    """Check that this machine can run a phone in a node of the virtual lab."""
+    """Return a finding: whether this machine can run a phone in a node of the virtual lab."""
     subject = f"phone {name}"
     try:
         check_namespaces()

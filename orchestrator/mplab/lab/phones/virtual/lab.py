@@ -33,7 +33,7 @@ from mplab.userfiles.machines import ShapingMachine
 
 
 class VirtualLab(BaseLab):
-    """The lab on this machine only; see `Lab`.
+    """The lab whose parts all run on this machine; see `Lab`.
 
     A lab file can replace the router by a virtual router, and proxy and origin by containers.
     """
@@ -80,7 +80,7 @@ class VirtualLab(BaseLab):
             self._boot_router(machine)
 
     def _boot_router(self, machine: ShapingMachine[BaseModel]) -> None:
-        """Start a virtual router; it boots while the services start."""
+        """Start to boot a virtual router; `_make_shaper` waits for it, so that services start in the meantime."""
         self._router = inside_driver_of(machine).open(
             machine,
             node=self.nodes[topology.ROUTER],
@@ -134,7 +134,7 @@ class VirtualLab(BaseLab):
         )
 
     def _make_shaper(self, emulator: Emulator) -> Shaper:
-        """Return the link emulator. With a virtual router, return a shaper that uses both, each for some paths."""
+        """Return the link emulator or, in a lab with a virtual router, a shaper that uses both, each for some paths."""
         if self._router is None:
             return emulator
         with deferred("needed by few labs"):
@@ -144,7 +144,7 @@ class VirtualLab(BaseLab):
         return self._stack.enter_context(held)
 
     def describe(self) -> Mapping[str, object]:
-        """Return the nodes, and kernel, tc and busybox of each virtual router."""
+        """Return the nodes, versions of kernel, tc and busybox of each virtual router, and facts about the servers."""
         return {"nodes": sorted(self.nodes), "routers": self._facts, **self.servers.describe()}
 
     def capture_points(self) -> list[CapturePoint]:
@@ -211,6 +211,9 @@ class VirtualLab(BaseLab):
         return [*nodes, *router, self.shaper.check_alive, *super()._checks()]
 
     def revive(self) -> list[str]:
-        """See `Lab`. Nodes cannot be made again; a virtual router reboots by itself."""
+        """Restart ended programs of the lab; return one sentence for each. See `Lab`.
+
+        Nodes cannot be made again; a virtual router reboots by itself.
+        """
         check_each(node.check_alive for node in self.nodes.values())
         return [*self._emulator.revive(), *super().revive()]
