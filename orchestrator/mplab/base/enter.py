@@ -94,7 +94,7 @@ class LabProcess:
             os.write(self._lifeline, bytes([number]))
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Return the exit code (128 + n after signal n), or None after `timeout_s`."""
+        """Wait for the command's end and return its exit code (128 + n after signal n); None: it still runs."""
         try:
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:

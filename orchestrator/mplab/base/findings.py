@@ -8,7 +8,7 @@ Level = Literal["ok", "warning", "missing"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding.
+    """Result of one check of the lab.
 
     Attributes:
         name: checked part of the lab.

@@ -47,7 +47,7 @@ class Bounds:
         return max(0, self.right - self.left) * max(0, self.bottom - self.top)
 
     def holds(self, x: int, y: int) -> bool:
-        """Return True when a point is inside."""
+        """Return whether the point `x`, `y` is inside the rectangle."""
         return self.left <= x < self.right and self.top <= y < self.bottom
 
     def within(self, other: "Bounds") -> "Bounds":
@@ -56,13 +56,13 @@ class Bounds:
         return Bounds(left, top, max(left, min(self.right, other.right)), max(top, min(self.bottom, other.bottom)))
 
     def __str__(self) -> str:
-        """Return the rectangle as dumps write it: ``[0,0][1080,2340]``."""
+        """Return the rectangle as in a dump, left, top, right, bottom: ``[0,0][1080,2340]``."""
         return f"[{self.left},{self.top}][{self.right},{self.bottom}]"
 
 
 @dataclass(frozen=True)
 class Node:
-    """One element.
+    """One element of an Android screen, with the elements inside it.
 
     Attributes:
         kind: class of the element: ``android.widget.Button``.

@@ -15,16 +15,16 @@ _UNPRIVILEGED = 65534
 
 
 class Installed(Protocol):
-    """Environment in which programs run."""
+    """Paths and commands by which mplab's programs find files and each other where they run."""
 
     def path(self, path: Path) -> str:
         """Return the path by which the programs open a file of this machine."""
 
     def program(self, program: Program) -> str:
-        """Return the command of a program. Raises LabNotReadyError: the program is not installed."""
+        """Return the name or path by which a program is started. Raises LabNotReadyError: it is not installed."""
 
     def python(self) -> str:
-        """Return the command of Python."""
+        """Return the name or path by which Python is started."""
 
     def version(self, program: Program) -> str:
         """Return the version of a program; "" when it is unknown."""
@@ -34,10 +34,10 @@ class Installed(Protocol):
 
 
 class ThisMachine:
-    """`Installed`: processes of this machine."""
+    """`Installed` for programs that run as processes of this machine."""
 
     def path(self, path: Path) -> str:
-        """Return the same path."""
+        """Return `path` as text: the programs see the files of this machine under the same paths."""
         return str(path)
 
     def program(self, program: Program) -> str:

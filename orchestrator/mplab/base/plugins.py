@@ -87,7 +87,7 @@ class Plugin:
         return folders[0]
 
     def sources(self) -> list[Path]:
-        """Return the folders of the plug-in's package, or the file of its module; empty: it was not found."""
+        """Return the folders of the plug-in's package, or the file of its module; empty: neither was found."""
         spec = _find(self.module)
         if spec is None:
             return []

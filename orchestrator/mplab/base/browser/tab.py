@@ -46,7 +46,7 @@ class DevTools:
         return found
 
     def pages(self) -> Sequence[Answer]:
-        """Return the open pages, the most recently used one first. Raises StepError without an answer."""
+        """Return the open pages, the most recently used one first. Raises StepError: the browser does not answer."""
         return [target for target in self._get("/json/list") if target.get("type") == "page"]
 
     @contextlib.contextmanager
