@@ -47,11 +47,11 @@ class RetentionFile(FileModel):
 
 
 class RetentionEvent(Event):
-    """Event of ``retention.jsonl``, in a run directory or next to the run directories."""
+    """An event in ``retention.jsonl``, which is in a run directory or next to the run directories."""
 
 
 class CaptureCompressed(RetentionEvent):
-    """A capture was compressed; logged in its run."""
+    """A capture was compressed; logged in the directory of its run."""
 
     file: str
     """Path relative to the run directory."""
@@ -64,7 +64,7 @@ class CaptureCompressed(RetentionEvent):
 
 
 class CaptureRemoved(RetentionEvent):
-    """A capture was removed; logged in its run."""
+    """A capture is removed; logged in the directory of its run before the removal."""
 
     file: str
     rule: str
@@ -73,7 +73,7 @@ class CaptureRemoved(RetentionEvent):
 
 
 class RunRemoved(RetentionEvent):
-    """A run was removed; logged next to the runs."""
+    """A run is removed; logged next to the run directories before the removal."""
 
     run: str
     rule: str
@@ -95,7 +95,7 @@ MailAddress = Annotated[
 
 
 class WebhookFile(FileModel):
-    """Messages by HTTP POST."""
+    """Receiver of messages by HTTP POST."""
 
     url_file: str = Field(min_length=1, description="File with the URL, a secret, in one line; mode 600.")
     format: Literal["json", "text"] = Field(
@@ -107,7 +107,7 @@ class WebhookFile(FileModel):
 
 
 class MailFile(FileModel):
-    """Messages by e-mail."""
+    """Receivers of messages by e-mail, and their mail server."""
 
     to: tuple[MailAddress, ...] = Field(min_length=1, description="Addresses of the recipients.")
     sender: MailAddress = Field(alias="from", description="Address of the sender.")

@@ -19,14 +19,14 @@ _PATH_OF: dict[object, str] = {interface: path for path, interface in INTERFACES
 
 
 class PathJson(TypedDict):
-    """Condition of a path in a record."""
+    """Condition of both directions of a path in a record."""
 
     down: DirectionJson
     up: DirectionJson
 
 
 class MomentJson(TypedDict):
-    """A change in a record; properties without a key do not change."""
+    """Change of one path at one time in a record. Properties without a key do not change."""
 
     at_s: float
     device: str
@@ -54,7 +54,7 @@ class LinkConditionJson(TypedDict):
 
 @dataclass(frozen=True, config=CONFIG)
 class Moment:
-    """Change of one path at one time."""
+    """Change of one path at one time while a scenario runs."""
 
     at_s: Annotated[float, Field(ge=-1e9, le=1e9)]
     """Seconds since the scenario started."""
@@ -73,7 +73,7 @@ class Moment:
 
     @property
     def device(self) -> str:
-        """Interface of the phone."""
+        """Interface of the phone that the path starts at: ``wlan0``."""
         return INTERFACES[self.path]
 
     @model_validator(mode="before")
@@ -124,7 +124,7 @@ class LinkCondition:
         return {"wlan0": self.wifi, "rmnet0": self.lte}
 
     def conditions(self) -> Iterator[tuple[str, PathCondition]]:
-        """Yield each condition of each path with its name: ``("wifi", …)``, ``("wifi at 15 s", …)``."""
+        """Yield (name, condition) of each path, at first and after each change: ``("wifi at 15 s", …)``."""
         yield "wifi", self.wifi
         yield "lte", self.lte
         for moment in self.changes:

@@ -8,7 +8,7 @@ By = Literal["css", "xpath", "id", "text", "description", "contains"]
 
 @dataclass(frozen=True)
 class Selector:
-    """One way to find an element, and fallbacks.
+    """A condition that finds an element on an app's screen, and fallbacks.
 
     Attributes:
         by: ``css`` or ``xpath`` (browsers only); ``id``, ``text``, ``description`` (for screen readers), or
