@@ -252,11 +252,11 @@ def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
 
 
 def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:
-    """Run the rest of a campaign, then print its result.
+    """Run all unfinished jobs of a campaign, then print its result.
 
     Raises:
         typer.Exit: with code 1, if a job failed, or was left out for another reason than the campaign's time limit.
-        GateError: a job is worse than the earlier runs of its experiment, or exceeds a budget.
+        GateError: the run of a job is worse than earlier runs of its experiment, or does not meet a budget.
     """
     with executing.file_lock(directory), CampaignDisplay(directory, page=True) as display:
         state = executing.execute(directory, display.show)
