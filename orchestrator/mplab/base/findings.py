@@ -23,5 +23,5 @@ class Finding:
     remedy: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """Return the fields for ``--json``."""
+        """Return field → value, for the output of ``--json``."""
         return asdict(self)

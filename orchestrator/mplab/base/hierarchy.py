@@ -99,7 +99,7 @@ class Node:
 
 
 def parse_hierarchy(xml: str) -> tuple[Node, ...]:
-    """Parse a dump; return the root element of each window.
+    """Parse the dump of a screen; return the root element of each window.
 
     Raises:
         ValueError: the text is not XML.
@@ -127,11 +127,11 @@ def _node(element: ET.Element) -> Node:
 
 
 def write_hierarchy(windows: tuple[Node, ...], *, by_class: bool = False) -> str:
-    """Return the elements as XML.
+    """Return the dump of a screen as XML.
 
     Args:
         windows: root element of each window.
-        by_class: use the class as the name of each XML element, as Appium does; False: use ``node``.
+        by_class: True: name each XML element by its class, as Appium does; False: ``node``.
     """
     body = "".join(_written(node, index, by_class=by_class) for index, node in enumerate(windows))
     return f"<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation=\"0\">{body}</hierarchy>"

@@ -30,7 +30,7 @@ class Installed(Protocol):
         """Return the version of a program; "" when it is unknown."""
 
     def unprivileged(self) -> Sequence[str]:
-        """Return the prefix for a command that refuses to run as root."""
+        """Return the command prefix that makes a program run without root, for programs that refuse to run as root."""
 
 
 class ThisMachine:
@@ -45,7 +45,7 @@ class ThisMachine:
         return str(program.path())
 
     def python(self) -> str:
-        """Return the path of the running interpreter."""
+        """Return the path of the Python interpreter that runs this process."""
         return sys.executable
 
     def version(self, program: Program) -> str:
@@ -53,7 +53,7 @@ class ThisMachine:
         return program.version()
 
     def unprivileged(self) -> Sequence[str]:
-        """Return the start of a command that runs in a user namespace with an unprivileged user id."""
+        """Return the command prefix that makes a program run in a user namespace with an unprivileged user id."""
         ids = (f"--map-user={_UNPRIVILEGED}", f"--map-group={_UNPRIVILEGED}")
         return (self.program(UNSHARE), "--user", *ids, "--")
 

@@ -38,7 +38,7 @@ class Sample:
         programs_s: CPU time of user, nice and system, summed over all processors.
         total_s: time of all processors, including idle time.
         steal_s: CPU time taken by other virtual machines.
-        own_s: CPU time of the visible processes and of their ended children.
+        own_s: CPU time of the processes that ``/proc`` shows, and of their ended children.
         pressure_s: time with at least one task waiting for a processor (PSI, ``some``); None: the kernel has no PSI.
     """
 

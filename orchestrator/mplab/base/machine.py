@@ -49,7 +49,7 @@ class Machine(Protocol):
         """Start a program on the machine; its output goes to the host file `log`."""
 
     def outbox(self, target: Path) -> str:
-        """Return the path, on the machine, of a program's output file. `bring` copies it to the host file `target`."""
+        """Return a path on the machine for a program's output file, which `bring` copies to the host file `target`."""
 
     def bring(self, target: Path) -> None:
         """Copy the machine's file ``outbox(target)`` to the host file `target`. Do nothing if the file is missing.

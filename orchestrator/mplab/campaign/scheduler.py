@@ -90,7 +90,7 @@ class Scheduler:
         return self._tracker.state
 
     def execute(self) -> CampaignState:
-        """Run until every job is done or left out. Return the final state.
+        """Run the campaign until every job is done, has failed or is left out. Return the campaign's final state.
 
         Raises:
             InputError: the campaign has no jobs, or its events are damaged.

@@ -129,7 +129,7 @@ def naming_options() -> Iterator[None]:
 
 
 def check_name(kind: str, name: str, allowed: Iterable[str]) -> None:
-    """Raise InputError, with a suggestion, unless `name` is in `allowed`."""
+    """Raise InputError unless `name` is in `allowed`; the message names the allowed names, and a similar one."""
     names = list(allowed)
     if name not in names:
         raise InputError(unknown(kind, name, names))
@@ -176,7 +176,9 @@ def _is_file(name_or_file: str) -> bool:
 
 
 def find_run(name: str, runs: Path) -> Path:
-    """Return the run directory for `name`: a path, the start or end of a name in `runs`, or "" for the newest run.
+    """Return the run directory that `name` means: its path, or the start or end of its name in the folder `runs`.
+
+    If `name` is "", return the newest run in `runs`.
 
     Raises:
         InputError: no run matches, or more than one.

@@ -68,7 +68,7 @@ class PolicyRecord(TypedDict):
 
 
 class OtherRecord(TypedDict):
-    """A record of a kind that mplab keeps but does not read."""
+    """A log record of a kind whose content mplab does not use."""
 
     event: Literal["ready", "dns", "refused", "session", "notice", "udp", "status", "memory", "listener"]
 

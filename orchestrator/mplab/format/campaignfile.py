@@ -136,7 +136,7 @@ class MailFile(FileModel):
 
     @property
     def port_used(self) -> int:
-        """Configured port, or the usual one for `tls`."""
+        """Port of the mail server: the configured one, or the usual one for the encryption `tls`."""
         return self.port or _PORTS[self.tls]
 
 
@@ -170,7 +170,7 @@ def _parse_format(value: object) -> int:
 
 
 class ExperimentEntry(FileModel):
-    """One experiment of the campaign, and where it runs."""
+    """One experiment of the campaign, and the lab and phones on which it runs."""
 
     file: str = Field(min_length=1, description="Experiment file; relative to the campaign file.")
     lab: str = Field("", description="Lab file, or 'virtual'; default: the lab that the experiment names.")
@@ -199,7 +199,7 @@ Entry = Annotated[
 
 
 class BreakerFile(FileModel):
-    """Circuit breaker: when a phone, router, server or lab that fails repeatedly rests or is quarantined."""
+    """Circuit breaker: when a phone, router, server or lab that fails repeatedly is not used for a time, or at all."""
 
     failures: int = Field(
         2, ge=1, description="Number of consecutive starts without an ok cell after which the resource rests."
@@ -257,6 +257,10 @@ class CampaignFile(FileModel):
     )
 
     def entries(self) -> list[ExperimentEntry]:
-        """Return the experiments, each as a mapping entry. Raises ValidationError: an entry is wrong."""
+        """Return the entries of `experiments`; an entry that is only a path is converted to the long form.
+
+        Raises:
+            ValidationError: an entry is wrong.
+        """
         short = [{"file": entry} if isinstance(entry, str) else entry for entry in self.experiments]
         return [ExperimentEntry.model_validate(entry) for entry in short]

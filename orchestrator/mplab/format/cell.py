@@ -95,7 +95,7 @@ class TransportProof(Record):
 
 
 class CaptureRecord(Record):
-    """One capture file."""
+    """One capture file: its interface, and its numbers of captured and dropped packets."""
 
     file: str = ""
     interface: str = ""
@@ -135,7 +135,7 @@ class CellHost(Record):
 
 
 class CellRecord(Record):
-    """``cell.json``."""
+    """Content of ``cell.json``: the record of one cell."""
 
     format: Literal[1] = 1
     id: CellId
@@ -177,7 +177,7 @@ class ScoreRow(Record):
 
 
 class Scores(Record):
-    """``scores.json``."""
+    """Content of ``scores.json``: the scores of one cell."""
 
     format: int = FORMAT
     cell: str = ""

@@ -53,7 +53,7 @@ class Queue:
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, data: object) -> object:
-        """Also accept the output of `to_json`."""
+        """Convert input in the form of `to_json` to field values; return other input unchanged."""
         if not isinstance(data, dict):
             return data
         units = {unit: data[unit] for unit in ("bytes", "packets") if unit in data}
@@ -61,7 +61,10 @@ class Queue:
 
     @model_serializer
     def to_json(self) -> QueueJson:
-        """Return ``{"bytes": 150000}`` or ``{"packets": 100, "discipline": "codel", "target_ms": 5, …}``."""
+        """Return the queue as in manifest.json.
+
+        Examples: ``{"bytes": 150000}``, ``{"packets": 100, "discipline": "codel", "target_ms": 5, …}``.
+        """
         described: QueueJson = {"bytes": self.length} if self.unit == "bytes" else {"packets": self.length}
         if self.discipline != "drop-tail":
             described["discipline"] = self.discipline
@@ -126,7 +129,7 @@ class GilbertElliott:
         return max(1 - (self.p_percent + self.r_percent) / 100, 0.0)
 
     def __str__(self) -> str:
-        """Return ``1 % in bursts (p 0.2 %, r 20 %)``, and loss rates that differ from the defaults."""
+        """Return the model as text: ``1 % in bursts (p 0.2 %, r 20 %)``; with loss rates that are not the defaults."""
         parts = [f"p {format_percent(self.p_percent)}", f"r {format_percent(self.r_percent)}"]
         if self.good_loss_percent:
             parts.append(f"good {format_percent(self.good_loss_percent)}")
@@ -181,7 +184,7 @@ class Direction:
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, data: object) -> object:
-        """Also accept the output of `to_json`."""
+        """Convert input in the form of `to_json` to field values; return other input unchanged."""
         if not isinstance(data, dict):
             return data
         names = (("distribution", "jitter_distribution"), ("loss", "loss_percent"), ("loss", "loss_model"))

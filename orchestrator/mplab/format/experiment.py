@@ -77,7 +77,7 @@ class Transport:
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, data: object) -> object:
-        """Also accept records of older versions."""
+        """Convert a record of an older version to the present form."""
         return upgrade_transport(data)
 
     @property
@@ -298,7 +298,7 @@ class ExperimentBase:
 
     @property
     def overhead_s(self) -> float:
-        """Usual time of a cell in addition to its scenario, seconds."""
+        """Usual duration of a cell in addition to that of its scenario, seconds."""
         return CELL_OVERHEAD_S + self.rest_s
 
     def determinants(self) -> dict[str, JsonValue]:
@@ -313,7 +313,7 @@ class ExperimentBase:
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
 class Experiment(ExperimentBase):
-    """``experiment`` in manifest.json."""
+    """Value of ``experiment`` in manifest.json."""
 
     scenarios: tuple[Scenario, ...] = ()
     transports: tuple[Transport, ...] = ()

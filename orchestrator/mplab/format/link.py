@@ -79,7 +79,7 @@ class Moment:
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, data: object) -> object:
-        """Also accept the output of `to_json`."""
+        """Convert input in the form of `to_json` to field values; return other input unchanged."""
         if not isinstance(data, dict) or "device" not in data:
             return data
         values = {**data, "path": _PATH_OF.get(data["device"], data["device"])}
@@ -120,7 +120,7 @@ class LinkCondition:
     """Condition that this one extends; "": none. Not recorded."""
 
     def paths(self) -> dict[str, PathCondition]:
-        """Return the paths by the phone's interface: ``wlan0`` and ``rmnet0``."""
+        """Return interface of the phone (``wlan0``, ``rmnet0``) → condition of its path."""
         return {"wlan0": self.wifi, "rmnet0": self.lte}
 
     def conditions(self) -> Iterator[tuple[str, PathCondition]]:
@@ -141,7 +141,7 @@ class LinkCondition:
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, data: object) -> object:
-        """Also accept the output of `to_json`."""
+        """Convert input in the form of `to_json` to field values; return other input unchanged."""
         if not isinstance(data, dict) or not isinstance(data.get("paths"), dict):
             return data
         paths = {path: data["paths"][device] for path, device in INTERFACES.items() if device in data["paths"]}
@@ -174,5 +174,5 @@ def _ways(path: PathCondition) -> PathJson:
 
 
 def interface_title(name: str) -> str:
-    """Return ``WiFi (wlan0)`` for ``wlan0``; an interface without a common name is returned unchanged."""
+    """Return the title of an interface: ``WiFi (wlan0)`` for ``wlan0``; other interfaces are returned unchanged."""
     return f"{INTERFACE_TITLES[name]} ({name})" if name in INTERFACE_TITLES else name

@@ -50,7 +50,7 @@ class LabRecord(OpenRecord):
 
 
 class Manifest(Record):
-    """``manifest.json``."""
+    """Content of ``manifest.json``: the description of a run."""
 
     format: Literal[1] = 1
     run_id: RunId

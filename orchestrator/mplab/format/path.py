@@ -43,17 +43,17 @@ class PathCondition:
 
     @property
     def down_kbps(self) -> float | None:
-        """Rate towards the phone; None: unlimited, or set by a trace."""
+        """Rate towards the phone, kbit/s; None: unlimited, or set by a trace."""
         return self.down.rate_kbps
 
     @property
     def up_kbps(self) -> float | None:
-        """Rate from the phone; None: unlimited, or set by a trace."""
+        """Rate from the phone, kbit/s; None: unlimited, or set by a trace."""
         return self.up.rate_kbps
 
     @property
     def rtt_ms(self) -> float:
-        """Round-trip time of the idle path."""
+        """Round-trip time of the idle path, ms."""
         return self.down.delay_ms + self.up.delay_ms
 
     @property

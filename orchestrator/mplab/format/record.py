@@ -63,7 +63,7 @@ CONFIG = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
 class Record(BaseModel):
-    """Frozen record that ignores unknown keys. A field has an alias where its key is a Python keyword."""
+    """Base class of immutable records; unknown keys are ignored. A key that is a Python keyword is a field's alias."""
 
     model_config = ConfigDict(
         **CONFIG, frozen=True, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
@@ -71,7 +71,7 @@ class Record(BaseModel):
 
 
 class OpenRecord(Record):
-    """Frozen record that keeps unknown keys."""
+    """Base class of immutable records that keep unknown keys."""
 
     model_config = ConfigDict(extra="allow")
 

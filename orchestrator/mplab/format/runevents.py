@@ -106,7 +106,7 @@ class CellFinished(RunEvent):
 
 
 class IntervalChecked(RunEvent):
-    """The stop rule for intervals was evaluated between two blocks."""
+    """The stop rule for confidence intervals was evaluated between two blocks; `enough`: it ends the run."""
 
     blocks: Whole = 0
     """Number of complete blocks."""
@@ -155,7 +155,7 @@ class RunInterrupted(RunEvent):
 
 
 class RunFinished(RunEvent):
-    """No cell is left to run."""
+    """The run has finished: no cell is left to run."""
 
     outcomes: dict[str, Whole] = Field(default_factory=dict)
 

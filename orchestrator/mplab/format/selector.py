@@ -23,5 +23,5 @@ class Selector:
 
     @property
     def alternatives(self) -> tuple["Selector", ...]:
-        """All selectors, this one first."""
+        """This selector and its fallbacks, in the order in which they are tried."""
         return Selector(self.by, self.value), *self.otherwise

@@ -92,7 +92,7 @@ class Trace:
 
 
 def _from_json(found: object) -> object:
-    """Also accept the output of `Trace.to_json`."""
+    """Convert input in the form of `Trace.to_json` to field values; return other input unchanged."""
     if isinstance(found, dict) and "name" in found:
         return {**found, "file": parse_trace_name(found["name"])}
     return found

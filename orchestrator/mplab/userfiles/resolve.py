@@ -104,8 +104,8 @@ def load_experiment(
         path: path of the file.
         catalog: objects that its names can refer to.
         lab: lab of the run, in place of the file's; None: the lab that the file names.
-        phone: phone in the lab file that the experiment file names; see `mplab.userfiles.labuse.use_lab`.
-        given: values of its variables; they override those of the file.
+        phone: name of the phone in the lab file that the experiment file names; "": the only one.
+        given: values of the file's variables; they override those in the file.
         kept: folder of a run directory with the files that the experiment file extends, and with the values of
             variables that were set outside the file.
 

@@ -67,9 +67,9 @@ def fill(document: Document, layers: Sequence[Document], given: Mapping[str, obj
     """Expand the variables of a document.
 
     Args:
-        document: the merged experiment file.
-        layers: files that it is made of. A variable counts as used if any of them uses it.
-        given: values from outside; they override those of the file.
+        document: experiment file, merged with the files that it extends.
+        layers: these files before they were merged. A variable counts as used if any of them uses it.
+        given: values of variables from outside the file; they override those in the file.
 
     Raises:
         InputError: a variable is unknown or unused, or its value cannot be used at a place. One line for each problem.

@@ -87,7 +87,9 @@ class DevTools:
 
 
 class Tab:
-    """`Instrumented` for one page. Every method raises StepError when the browser does not respond as expected.
+    """One page of a browser, controlled by DevTools; it implements `Instrumented`.
+
+    Every method raises StepError when the browser does not respond as expected.
 
     Args:
         device: name of the browser's phone in messages.

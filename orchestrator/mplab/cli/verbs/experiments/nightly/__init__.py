@@ -233,7 +233,9 @@ def tidy(
 
 
 def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
-    """Return the campaign directory for `name`: a path, the start or end of a name in `campaigns`, "" for the newest.
+    """Return the campaign directory that `name` means: its path, or the start or end of its name in `campaigns`.
+
+    If `name` is "", return the newest campaign in the folder `campaigns`.
 
     Raises:
         InputError: no campaign matches, or more than one.
