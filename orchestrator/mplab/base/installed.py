@@ -15,7 +15,7 @@ _UNPRIVILEGED = 65534
 
 
 class Installed(Protocol):
-    """Paths and commands by which mplab's programs find files and each other where they run."""
+    """Provider of the paths and commands that are valid where mplab's programs run: this machine or a container."""
 
     def path(self, path: Path) -> str:
         """Return the path by which the programs open a file of this machine."""

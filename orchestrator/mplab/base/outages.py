@@ -10,7 +10,7 @@ RETURN_S = 5.0
 
 @dataclass(frozen=True)
 class Outage:
-    """A time in which the interface `device` could carry no packets, in Unix seconds; infinite `end_s`: it lasts."""
+    """A time, Unix seconds, in which the interface `device` carries no packets; `end_s` is infinite until its end."""
 
     device: str
     begin_s: float
@@ -70,7 +70,7 @@ class Disturbances:
     def excuse(self, devices: Iterable[str], begin_s: float, end_s: float) -> bool:
         """Return whether an interface of `devices` was out or recovering for at least half of `begin_s` to `end_s`.
 
-        If so, a transport is not at fault that did not use that interface in this time.
+        If so, a transport that did not use that interface in this time is not at fault.
         """
         return any(self._out_s(device, begin_s, end_s) * 2 >= end_s - begin_s for device in self.devices & set(devices))
 

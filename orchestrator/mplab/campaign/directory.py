@@ -54,7 +54,7 @@ class CampaignDirectory:
 
     @classmethod
     def open(cls, path: Path) -> "CampaignDirectory":
-        """Return the existing campaign directory `path`. Raises InputError: it is no such directory of this format."""
+        """Return the existing campaign directory `path`. Raises InputError: it is none of this format."""
         directory = cls(path)
         if not directory.manifest_file.is_file():
             found = "no campaign.json in it" if path.is_dir() else "no such directory"
@@ -69,7 +69,7 @@ class CampaignDirectory:
 
     @property
     def lock_name(self) -> str:
-        """Return the name of the lock that the process holds which runs this campaign (`mplab.base.lock`)."""
+        """Return the name of the lock (`mplab.base.lock`) that is held by the process that runs this campaign."""
         return f"campaign-{self.id}"
 
     @property
@@ -112,7 +112,7 @@ class CampaignDirectory:
 
     @property
     def runs(self) -> Path:
-        """Return the folder with the directories of the campaign's runs and perhaps of others. Raises InputError."""
+        """Return the folder that contains the campaign's run directories, and perhaps others. Raises InputError."""
         return Path(self.read_record().runs)
 
     @property

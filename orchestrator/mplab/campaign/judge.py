@@ -19,13 +19,13 @@ class Verdict:
     """Consequences of a try for its job and for the resources that it used (phone, routers, servers)."""
 
     next: Next
-    """State of the job: ``done``; ``again``: another try, up to the limit of tries; ``failed``: no further try."""
+    """Next state of the job: ``done``; ``again``: another try, up to the limit of tries; ``failed``: no further try."""
     reason: str = ""
-    """Why the try was not good."""
+    """Why the try was not good; "": it was."""
     resources: Literal["good", "bad", "unknown"] = "unknown"
     """Verdict on the phone, routers and servers that the try used."""
     busy: bool = False
-    """The try did not run, because another process held a resource."""
+    """True if the try did not run because another process held a resource."""
 
 
 def cells_of(progress: RunProgress | None) -> CellCounts:
@@ -89,6 +89,9 @@ class Breaker:
 
     @staticmethod
     def usable(status: ResourceStatus, now: float) -> bool:
-        """Return whether a job may use the resource at `now`, Unix seconds: it is free, does not rest, and works."""
+        """Return whether a job may use the resource at `now`, Unix seconds.
+
+        It may if no job holds the resource, and the resource neither rests nor is quarantined.
+        """
         rests = status.rests_until is not None and now < status.rests_until
         return not (status.job or status.quarantined or rests)

@@ -123,7 +123,7 @@ class RunningTry:
         self.worker = worker
         self.before = before
         self.stalled = False
-        """The try was ended because it showed no sign of life."""
+        """True if the try was ended because it showed no sign of life."""
         self._directory = directory
         self._alive = time.monotonic()
         self._sign: object = None

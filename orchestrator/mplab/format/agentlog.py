@@ -28,8 +28,9 @@ class PathBytes(TypedDict):
 class ConnectionRecord(TypedDict):
     """One application connection, or a DNS connection of the agent itself (``process`` is ``mpflex``).
 
-    ``device`` and ``local`` describe the connection from agent to proxy that carried it. ``device``: interface that
-    the carrying connection was bound to; "": it was unbound, or never opened. ``local``: its local address and port.
+    ``device`` and ``local`` describe the connection from agent to proxy that carries its data. ``device``: interface
+    to which the carrying connection was bound; "": none, or it was never opened. ``local``: local address and port of
+    the carrying connection.
     """
 
     event: Literal["connection"]

@@ -199,7 +199,7 @@ Entry = Annotated[
 
 
 class BreakerFile(FileModel):
-    """Circuit breaker: when a phone, router, server or lab that fails repeatedly is not used for a time, or at all."""
+    """Circuit breaker: rules by which a phone, router, server or lab that fails repeatedly is taken out of use."""
 
     failures: int = Field(
         2, ge=1, description="Number of consecutive starts without an ok cell after which the resource rests."

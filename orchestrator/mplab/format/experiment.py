@@ -112,7 +112,7 @@ class Claim:
     scenarios: tuple[str, ...] = ()
     """Labels; empty: all."""
     links: tuple[str, ...] = ()
-    """Empty: all."""
+    """Names of link conditions; empty: all."""
     against_link: str = ""
     """Link condition of the other transports; "": the same as that of the transport."""
 
@@ -149,7 +149,7 @@ class Budget:
     at_least: Limit | None = None
     no_worse_than_percent: float | None = None
     place: Annotated[str, _NOT_RECORDED] = ""
-    """File and line."""
+    """File and line of the rule, for messages."""
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -166,9 +166,9 @@ class IntervalRule:
     scenarios: tuple[str, ...] = ()
     """Labels; empty: all."""
     links: tuple[str, ...] = ()
-    """Empty: all."""
+    """Names of link conditions; empty: all."""
     place: Annotated[str, _NOT_RECORDED] = ""
-    """File and line."""
+    """File and line of the rule, for messages."""
 
     def is_about(self, scenario: str, link: str) -> bool:
         """Return whether the rule covers a scenario (by its label) under a link condition."""

@@ -46,7 +46,7 @@ class RunResumed(RunEvent):
     complete: Whole = 0
     """Number of cells that stay complete."""
     again: tuple[str, ...] = ()
-    """Cells that were complete and run again."""
+    """Ids of cells that were complete, but run again."""
     git: Annotated[GitRecord | None, OMIT_EMPTY] = None
     """Checkout of this process, if it differs from that at the start of the run."""
 
@@ -85,7 +85,7 @@ class PhoneRecovered(RunEvent):
     cell: str = ""
     attempt: Whole = 0
     by: str = ""
-    """Rung of the recovery ladder that helped."""
+    """Step of the recovery procedure that helped."""
 
 
 class CellRetried(RunEvent):
@@ -143,9 +143,9 @@ class RunCut(RunEvent):
 
     reason: Text = ""
     cells: tuple[str, ...] = ()
-    """Cells that are left out."""
+    """Ids of the cells that were left out."""
     interval: Annotated[Settings, OMIT_EMPTY] = Field(default_factory=dict)
-    """Intervals that were narrow enough."""
+    """Confidence intervals that were narrow enough."""
 
 
 class RunInterrupted(RunEvent):

@@ -68,7 +68,7 @@ def _parent(chain: Sequence[Path], name: str) -> Path:
     """Return the path of the file that the last file of `chain` extends by `name`.
 
     Raises:
-        InputError: there is no such file, or too many; the message has no file and line.
+        InputError: there is no such file, or the chain is a circle or too long; the message has no file and line.
     """
     joined = chain[-1].parent / Path(name).expanduser()
     short = Path(os.path.normpath(joined))

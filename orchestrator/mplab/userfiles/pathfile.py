@@ -252,7 +252,7 @@ def _value(key: str, value: Any, traces: Path) -> Any:  # noqa: ANN401 - as the 
 
 
 _NO_RTT = -1.0
-"""Default that no file can contain."""
+"""Default of the key ``rtt``, which no file can contain: the key is missing."""
 
 
 class PathFile(FileModel):

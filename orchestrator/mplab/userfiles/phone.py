@@ -53,7 +53,7 @@ class PhoneKind:
         """
 
     def check_use(self, lab: "LabFile", name: str, checker: "Checker") -> None:
-        """Add the problems that prevent runs from using such a phone to `checker`; arguments as in `check_file`."""
+        """Add to `checker` the problems that prevent runs from using such a phone; arguments as in `check_file`."""
 
     def refusals(
         self, link: "LinkCondition", name: str, settings: "PhoneFile", shaped: Collection[str]

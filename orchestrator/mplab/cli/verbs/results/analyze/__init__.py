@@ -29,7 +29,7 @@ from mplab.cli.verbs.results.analyze.cluster import (
 from mplab.run.run_directory import RUNS
 
 MAX_ROWS = 50
-"""Limit of differences that are printed; ``--json`` has all."""
+"""Maximum number of differences that are printed; ``--json`` has all."""
 
 
 _CAPTURES = frozenset({".pcap", ".pcapng", ".cap"})
