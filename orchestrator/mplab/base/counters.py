@@ -38,5 +38,5 @@ def parse_interfaces(text: str) -> dict[str, int]:
 
 
 def difference(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    """Map each counter that changed to ``after - before``. A counter that `before` lacks counts from 0."""
+    """Return counter → ``after - before`` for each counter that changed. A counter that `before` lacks starts at 0."""
     return {key: value - before.get(key, 0) for key, value in after.items() if value != before.get(key, 0)}

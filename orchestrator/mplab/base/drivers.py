@@ -8,7 +8,7 @@ from mplab.base.plugins import Registry
 
 
 class Named(Protocol):
-    """A driver that carries its own name."""
+    """An object with the attribute `name`, as every driver is."""
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class Drivers(Mapping[str, Driver]):
         self._module = module
 
     def load(self, name: str) -> Driver:
-        """Return a driver.
+        """Import the driver that is registered under `name`, and return it.
 
         Raises:
             InputError: no plug-in has this name.
@@ -62,7 +62,7 @@ class Drivers(Mapping[str, Driver]):
         return driver
 
     def __getitem__(self, name: str) -> Driver:
-        """Return a driver; see `load`.
+        """Return the driver that is registered under `name`, as `load` does.
 
         Raises:
             KeyError: no plug-in has this name.

@@ -18,7 +18,7 @@ class Endpoints:
     Attributes:
         proxy: address of the proxy, which listens on the ports of this module.
         dns: address and port of the name server behind the proxy.
-        spare: for each interface of the phone, the addresses that new access points assign; empty: unknown.
+        spare: interface of the phone → addresses that it can get when it changes its access point; empty: unknown.
         app_proxy: address of the agent's SOCKS5 server on the phone, for apps that must be configured to use it;
             "": the phone redirects the apps' TCP connections to the agent.
         app_http_proxy: address of the agent's HTTP proxy on the phone, for apps that use the proxy of Android's
@@ -37,5 +37,5 @@ class Endpoints:
         return f"{self.proxy}:{PROBE_PORT}"
 
     def listener(self, name: Listener) -> str:
-        """Return the address and port of one of the proxy's listeners."""
+        """Return ``ADDRESS:PORT`` of the proxy's listener `name`."""
         return f"{self.proxy}:{PORTS[name]}"

@@ -42,7 +42,7 @@ def in_lab() -> bool:
 
 
 def unshare_argv() -> list[str]:
-    """Return the command that creates the namespaces; without root it also creates a user namespace.
+    """Return the command that creates the namespaces of a virtual lab; without root, also a user namespace.
 
     Raises:
         LabNotReadyError: ``unshare`` is not installed.
@@ -54,7 +54,7 @@ def unshare_argv() -> list[str]:
 
 
 def check_namespaces() -> None:
-    """Try to create the namespaces.
+    """Check that this host can create the namespaces of a virtual lab, by creating them once.
 
     Raises:
         LabNotReadyError: the host does not allow it; the message names the missing permission.
@@ -94,7 +94,7 @@ class LabProcess:
             os.write(self._lifeline, bytes([number]))
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Return the exit code (128 + n after signal n), or None after `timeout_s`."""
+        """Wait for the command's end and return its exit code (128 + n after signal n); None: it still runs."""
         try:
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:

@@ -6,10 +6,10 @@
     ├── InputError              2   an experiment, link or lab file is wrong
     ├── LabNotReadyError        3   something the lab needs is missing
     ├── CellError               1   one cell could not be completed
-        │   ├── DeviceError             a phone, router or proxy did not do what was requested
+    │   ├── DeviceError             a phone, router or proxy did not do what was requested
     │   ├── StepError               a step of a scenario failed (an element missing, a browser gone)
-    │   └── InvalidCellError        the treatment is not the requested one: the cell is invalid
-    │       └── CheckError              a scenario cannot measure here now
+    │   └── InvalidCellError        link, transport or load were not as requested: the cell is invalid
+    │       └── CheckError              a scenario cannot measure under the present conditions
     ├── GateError               4   a budget or regression gate failed
     └── InterruptedRunError   130   SIGINT or SIGTERM: stopped cleanly, can be resumed
 
@@ -28,7 +28,7 @@ HAS_PLACE = re.compile(r"[^\s:][^\n:]*:\d+: ")
 
 
 class MplabError(Exception):
-    """Any error that mplab reports with a message instead of a traceback."""
+    """Base class of the errors that mplab reports with a message instead of a traceback."""
 
     exit_code: ClassVar[int] = 1
 
@@ -94,10 +94,10 @@ class StepError(CellError):
 
 
 class InvalidCellError(CellError):
-    """The treatment is not the requested one: the cell is invalid.
+    """A cell was not measured under the requested conditions (link, transport, host load), so it is invalid.
 
     Args:
-        reasons: one sentence each.
+        reasons: why the cell is invalid, one sentence for each reason.
     """
 
     def __init__(self, *reasons: str) -> None:
@@ -106,11 +106,11 @@ class InvalidCellError(CellError):
 
 
 class CheckError(InvalidCellError):
-    """The scenario's own check found that its measurement is not possible here and now."""
+    """A scenario checked its preconditions and found that it cannot measure under the present conditions."""
 
 
 class GateError(MplabError):
-    """A budget or regression gate failed."""
+    """A result does not meet a budget, or is worse than in earlier runs."""
 
     exit_code = 4
 

@@ -20,7 +20,7 @@ class Closing:
     """Base class of objects that are closed at the end of a ``with`` block."""
 
     def close(self) -> None:
-        """Release what the object holds."""
+        """Release the object's resources, such as files and connections."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

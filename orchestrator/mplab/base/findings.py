@@ -8,7 +8,7 @@ Level = Literal["ok", "warning", "missing"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding.
+    """Result of one check of the lab.
 
     Attributes:
         name: checked part of the lab.
@@ -23,5 +23,5 @@ class Finding:
     remedy: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """Return the fields for ``--json``."""
+        """Return field → value, for the output of ``--json``."""
         return asdict(self)

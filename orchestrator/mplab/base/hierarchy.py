@@ -47,7 +47,7 @@ class Bounds:
         return max(0, self.right - self.left) * max(0, self.bottom - self.top)
 
     def holds(self, x: int, y: int) -> bool:
-        """Return True when a point is inside."""
+        """Return whether the point `x`, `y` is inside the rectangle."""
         return self.left <= x < self.right and self.top <= y < self.bottom
 
     def within(self, other: "Bounds") -> "Bounds":
@@ -56,13 +56,13 @@ class Bounds:
         return Bounds(left, top, max(left, min(self.right, other.right)), max(top, min(self.bottom, other.bottom)))
 
     def __str__(self) -> str:
-        """Return the rectangle as dumps write it: ``[0,0][1080,2340]``."""
+        """Return the rectangle as in a dump, left, top, right, bottom: ``[0,0][1080,2340]``."""
         return f"[{self.left},{self.top}][{self.right},{self.bottom}]"
 
 
 @dataclass(frozen=True)
 class UiNode:
-    """One element.
+    """One element of an Android screen, with the elements inside it.
 
     Attributes:
         kind: class of the element: ``android.widget.Button``.
@@ -99,7 +99,7 @@ class UiNode:
 
 
 def parse_hierarchy(xml: str) -> tuple[UiNode, ...]:
-    """Parse a dump; return the root element of each window.
+    """Parse the dump of a screen; return the root element of each window.
 
     Raises:
         ValueError: the text is not XML.
@@ -127,11 +127,11 @@ def _node(element: ET.Element) -> UiNode:
 
 
 def write_hierarchy(windows: tuple[UiNode, ...], *, by_class: bool = False) -> str:
-    """Return the elements as XML.
+    """Return the dump of a screen as XML.
 
     Args:
         windows: root element of each window.
-        by_class: use the class as the name of each XML element, as Appium does; False: use ``node``.
+        by_class: True: name each XML element by its class, as Appium does; False: ``node``.
     """
     body = "".join(_written(node, index, by_class=by_class) for index, node in enumerate(windows))
     return f"<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation=\"0\">{body}</hierarchy>"

@@ -9,12 +9,12 @@ _STEPS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
 def counted(count: int, word: str) -> str:
-    """Return ``1 cell``, ``60 cells``."""
+    """Return a number with its noun, in the plural unless it is 1: ``1 cell``, ``60 cells``."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def duration(seconds: float) -> str:
-    """Return ``2 min 05 s``, ``48 s``, ``1 h 10 min``."""
+    """Format a duration in seconds: ``2 min 05 s``, ``48 s``, ``1 h 10 min``."""
     rounded = round(seconds)
     hours, rest = divmod(rounded, 3600)
     minutes, left = divmod(rest, 60)
@@ -34,7 +34,7 @@ def clock_time(t: float, now: float | None = None) -> str:
 
 
 def space(size_bytes: int) -> str:
-    """Return ``120 GB``, ``1.4 GB``, ``512 B``."""
+    """Format a size in bytes: ``120 GB``, ``1.4 GB``, ``512 B``."""
     for step, unit in _STEPS:
         if size_bytes >= step:
             number = size_bytes / step

@@ -15,29 +15,29 @@ _UNPRIVILEGED = 65534
 
 
 class Installed(Protocol):
-    """Environment in which programs run."""
+    """Provider of the paths and commands that are valid where mplab's programs run: this machine or a container."""
 
     def path(self, path: Path) -> str:
         """Return the path by which the programs open a file of this machine."""
 
     def program(self, program: Program) -> str:
-        """Return the command of a program. Raises LabNotReadyError: the program is not installed."""
+        """Return the name or path by which a program is started. Raises LabNotReadyError: it is not installed."""
 
     def python(self) -> str:
-        """Return the command of Python."""
+        """Return the name or path by which Python is started."""
 
     def version(self, program: Program) -> str:
         """Return the version of a program; "" when it is unknown."""
 
     def unprivileged(self) -> Sequence[str]:
-        """Return the prefix for a command that refuses to run as root."""
+        """Return the command prefix that makes a program run without root, for programs that refuse to run as root."""
 
 
 class ThisMachine:
-    """`Installed`: processes of this machine."""
+    """`Installed` for programs that run as processes of this machine."""
 
     def path(self, path: Path) -> str:
-        """Return the same path."""
+        """Return `path` as text: the programs see the files of this machine under the same paths."""
         return str(path)
 
     def program(self, program: Program) -> str:
@@ -45,7 +45,7 @@ class ThisMachine:
         return str(program.path())
 
     def python(self) -> str:
-        """Return the path of the running interpreter."""
+        """Return the path of the Python interpreter that runs this process."""
         return sys.executable
 
     def version(self, program: Program) -> str:
@@ -53,7 +53,7 @@ class ThisMachine:
         return program.version()
 
     def unprivileged(self) -> Sequence[str]:
-        """Return the start of a command that runs in a user namespace with an unprivileged user id."""
+        """Return the command prefix that makes a program run in a user namespace with an unprivileged user id."""
         ids = (f"--map-user={_UNPRIVILEGED}", f"--map-group={_UNPRIVILEGED}")
         return (self.program(UNSHARE), "--user", *ids, "--")
 

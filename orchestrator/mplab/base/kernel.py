@@ -33,19 +33,19 @@ def adopt_orphans() -> None:
 
 
 def enter_network(pid: int) -> None:
-    """Move the calling thread into the network namespace of `pid`. Raises OSError."""
+    """Move the calling thread into the network namespace of process `pid`. Raises OSError."""
     _enter(pid, "net", _CLONE_NEWNET)
 
 
 def enter_files(pid: int) -> None:
-    """Move the calling thread into the mount namespace of `pid`. Raises OSError."""
+    """Move the calling thread into the mount namespace of process `pid`. Raises OSError."""
     _check(_LIBC.unshare(_CLONE_FS), "unshare")
     _enter(pid, "mnt", _CLONE_NEWNS)
     os.umask(0)
 
 
 def become(uid: int, gid: int) -> None:
-    """Change the identity of the calling thread only. Raises OSError."""
+    """Set the user and group id of the calling thread only, and drop its other groups. Raises OSError."""
     machine = os.uname().machine
     none = ctypes.c_long(-1)
     group, user = ctypes.c_long(gid), ctypes.c_long(uid)
@@ -55,7 +55,10 @@ def become(uid: int, gid: int) -> None:
 
 
 def socket_in(pid: int, family: socket.AddressFamily) -> socket.socket:
-    """Return a stream socket that stays in the network namespace of `pid`. Raises OSError."""
+    """Return a new stream socket in the network namespace of process `pid`. Raises OSError.
+
+    The socket stays in that namespace; the calling thread does not enter it.
+    """
 
     def make() -> socket.socket:
         enter_network(pid)

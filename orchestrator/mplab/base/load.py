@@ -38,7 +38,7 @@ class Sample:
         programs_s: CPU time of user, nice and system, summed over all processors.
         total_s: time of all processors, including idle time.
         steal_s: CPU time taken by other virtual machines.
-        own_s: CPU time of the visible processes and of their ended children.
+        own_s: CPU time of the processes that ``/proc`` shows, and of their ended children.
         pressure_s: time with at least one task waiting for a processor (PSI, ``some``); None: the kernel has no PSI.
     """
 
@@ -68,7 +68,7 @@ class HostLoad:
 
 
 def sample(proc: Path = Path("/proc")) -> Sample:
-    """Read the host's counters from `proc`."""
+    """Return the host's counters now, read from the proc file system at `proc`."""
     first = (proc / "stat").read_text().splitlines()[0].split()[1:]
     fields = [int(value) / _TICKS for value in first[:_FIELDS]]
     return Sample(
@@ -87,7 +87,7 @@ def steal_s(proc: Path = Path("/proc")) -> float:
 
 
 def between(before: Sample, after: Sample, *, cpus: int) -> HostLoad:
-    """Return the load between two samples of a host with `cpus` processors."""
+    """Return the load of a host with `cpus` processors in the time between two samples."""
     elapsed = max(after.t - before.t, 1e-6)
     total = max(after.total_s - before.total_s, 1e-6)
     programs = after.programs_s - before.programs_s
@@ -107,7 +107,7 @@ def between(before: Sample, after: Sample, *, cpus: int) -> HostLoad:
 class Stalls:
     """Record, within its context, each time that this process did not run for more than 3 s.
 
-    It was stopped or suspended, or got no processor. `warnings` has one sentence for each such time.
+    The process was then stopped or suspended, or got no processor. `warnings` has one sentence for each such time.
 
     Args:
         doing: returns the current step, for the warning.
@@ -122,14 +122,14 @@ class Stalls:
         self.warnings: list[str] = []
 
     def __enter__(self) -> Self:
-        """Start watching."""
+        """Start the thread that detects stalls of this process."""
         self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop watching."""
+        """Stop the thread that detects stalls."""
         self._end.set()
         self._thread.join()
 
@@ -145,7 +145,10 @@ class Stalls:
 
 
 def judge_load(load: HostLoad, needed: float) -> Sequence[str]:
-    """Return the reasons why the host was too busy for a scenario that needs `needed` processors; empty: it was not."""
+    """Return why the host was too busy for a scenario that needs `needed` processors, one sentence for each reason.
+
+    Empty: the host was not too busy.
+    """
     reasons = []
     if load.free_cpus < needed:
         reasons.append(

@@ -148,7 +148,10 @@ def _write_lease(lease: Path, run_id: str) -> None:
 
 
 def _holder(lease: Path) -> str:
-    """Return `` by run … (pid …) since …``, or "" while the holder has not written its lease."""
+    """Return the holder of a lock for a message: `` by run … (pid …) since …``.
+
+    "": the holder has not yet written the file `lease`, in which it describes itself.
+    """
     try:
         holder = json.loads(lease.read_text(encoding="utf-8"))
         run = f"run {holder['run_id']}" if holder["run_id"] else "a process"

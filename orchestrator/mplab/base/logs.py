@@ -23,7 +23,7 @@ def traceback_file() -> Path:
 def keep_traceback(error: BaseException) -> str:
     """Append the traceback of `error` to `traceback_file`. Return the path of the file, for a message.
 
-    If the file cannot be written, the text also has the reason. A file of more than 1 MB is emptied first.
+    If the file cannot be written, the returned text also has the reason. A file of more than 1 MB is emptied first.
     """
     path = traceback_file()
     try:
@@ -58,7 +58,7 @@ def _to_stderr(*_arguments: object) -> structlog.PrintLogger:
 
 
 def _traceback_to_file(_logger: object, _name: str, event: EventDict) -> EventDict:
-    """Replace ``exc_info`` by the path of the file with the traceback."""
+    """Replace ``exc_info`` in a log record by the path of the file to which the traceback was appended."""
     error = sys.exception() if event.pop("exc_info", False) else None
     if error is not None:
         event["traceback"] = keep_traceback(error)

@@ -39,7 +39,7 @@ class Machine(Protocol):
         """Name of the machine in messages."""
 
     def program(self, program: Program) -> str:
-        """Return the command of a program on the machine.
+        """Return the name or path by which a program is started on the machine.
 
         Raises:
             LabNotReadyError: the program is missing there and cannot be installed.
@@ -49,10 +49,10 @@ class Machine(Protocol):
         """Start a program on the machine; its output goes to the host file `log`."""
 
     def outbox(self, target: Path) -> str:
-        """Return the path, on the machine, of a program's output file. `bring` copies it to the host file `target`."""
+        """Return a path on the machine for a program's output file, which `bring` copies to the host file `target`."""
 
     def bring(self, target: Path) -> None:
-        """Copy the file at `outbox` of `target` to the host file `target`. Without such a file, do nothing.
+        """Copy the machine's file ``outbox(target)`` to the host file `target`. Do nothing if the file is missing.
 
         Raises:
             DeviceError: the file on the machine cannot be read.

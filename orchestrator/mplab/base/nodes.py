@@ -150,7 +150,7 @@ class Node:
         self.run([str(IP.path()), "-batch", "-"], stdin="\n".join(lines) + "\n")
 
     def sysctl(self, values: Mapping[str, object]) -> None:
-        """Set kernel parameters of this node's network namespace. Raises DeviceError: one cannot be set."""
+        """Set kernel parameters (sysctl) of this node's network namespace. Raises DeviceError: one cannot be set."""
         script = "".join(f'echo "{value}" > /proc/sys/{key.replace(".", "/")}\n' for key, value in values.items())
         self.run(["sh", "-e"], stdin=script)
 

@@ -1,4 +1,4 @@
-"""Times when a path of the phone was unusable because the experiment requested it."""
+"""Times when the changes that an experiment requests made a path of the phone unusable."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ RETURN_S = 5.0
 
 @dataclass(frozen=True)
 class Outage:
-    """A time in which an interface could not carry packets, in Unix seconds; `end_s` is infinite while it lasts."""
+    """A time, Unix seconds, in which the interface `device` carries no packets; `end_s` is infinite until its end."""
 
     device: str
     begin_s: float
@@ -19,7 +19,10 @@ class Outage:
 
 @dataclass
 class Disturbances:
-    """Effects of the requested changes on a cell's paths. A transport that avoids a path for them is not at fault."""
+    """Effects of an experiment's link changes on the paths in one cell.
+
+    A transport that avoids a path because of these effects is not at fault.
+    """
 
     outages: list[Outage] = field(default_factory=list)
     reshaped: set[str] = field(default_factory=set)
@@ -34,7 +37,7 @@ class Disturbances:
     """
 
     def begin(self, device: str, time_s: float) -> None:
-        """Record the start of an outage. An outage of the interface that has already started continues."""
+        """Record that an outage of the interface starts. If the interface is already out, its outage continues."""
         _begin(self.outages, device, time_s)
 
     def end(self, device: str, time_s: float) -> None:
@@ -42,20 +45,20 @@ class Disturbances:
         _end(self.outages, device, time_s)
 
     def leave(self, device: str, time_s: float) -> None:
-        """Record that the interface goes down: an absence starts."""
+        """Record that the interface goes down, as the start of an entry in `absences`."""
         _begin(self.absences, device, time_s)
 
     def come_back(self, device: str, time_s: float) -> None:
-        """Record that the interface is up again: its absence ends."""
+        """Record that the interface is up again, as the end of its entry in `absences`."""
         _end(self.absences, device, time_s)
 
     def down(self, device: str, time_s: float) -> bool:
-        """Return whether the interface was down at `time_s`. An absence includes its first and its last moment."""
+        """Return whether the interface was down at `time_s`, Unix seconds; both ends of an absence count as down."""
         return any(gone.device == device and gone.begin_s <= time_s <= gone.end_s for gone in self.absences)
 
     @property
     def devices(self) -> set[str]:
-        """Interfaces with outages."""
+        """Names of the interfaces that had at least one outage."""
         return {outage.device for outage in self.outages}
 
     def out(self, device: str, time_s: float) -> bool:
@@ -65,9 +68,9 @@ class Disturbances:
         )
 
     def excuse(self, devices: Iterable[str], begin_s: float, end_s: float) -> bool:
-        """Return whether one of `devices` was out, or recovering, for at least half of `begin_s` to `end_s`.
+        """Return whether an interface of `devices` was out or recovering for at least half of `begin_s` to `end_s`.
 
-        If so, a transport need not have used that interface between these times.
+        If so, a transport that did not use that interface in this time is not at fault.
         """
         return any(self._out_s(device, begin_s, end_s) * 2 >= end_s - begin_s for device in self.devices & set(devices))
 

@@ -1,4 +1,4 @@
-"""The two paths of a phone and the phone's interfaces at their start, named independently of the real phone."""
+"""Names of a phone's two paths and of their interfaces. A real phone's interfaces may have other names."""
 
 from collections.abc import Mapping
 from typing import Final

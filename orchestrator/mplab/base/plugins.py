@@ -87,7 +87,7 @@ class Plugin:
         return folders[0]
 
     def sources(self) -> list[Path]:
-        """Return the folders of the plug-in's package, or the file of its module; empty: it was not found."""
+        """Return the folders of the plug-in's package, or the file of its module; empty: neither was found."""
         spec = _find(self.module)
         if spec is None:
             return []
@@ -172,7 +172,9 @@ class Registry:
         return plugin.load(attribute, "" if plugin.attribute else self.member)
 
     def importable(self, load: Callable[[str], Loaded]) -> dict[str, Loaded]:
-        """Load every plug-in that can be imported, sorted by name. The others fail only where they are used.
+        """Return name → result of `load`, sorted by name, for every plug-in that can be imported.
+
+        The others are left out: they fail where they are used.
 
         Args:
             load: loads one plug-in by its name; may raise LabNotReadyError.
@@ -184,7 +186,7 @@ class Registry:
         return loaded
 
     def check(self, name: str) -> None:
-        """Import every object that a plug-in must define.
+        """Check that a plug-in defines every required object, by importing them.
 
         Raises:
             InputError: no plug-in has this name.

@@ -48,7 +48,7 @@ class Program:
     purpose: str
 
     def find(self) -> Path | None:
-        """Return the absolute path, or None: the program is not installed."""
+        """Return the absolute path of the program; None: it is not installed."""
         override = os.environ.get(f"MPLAB_{self.name.upper().replace('-', '_')}")
         search = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_PATH])
         for candidate in (override, *self.candidates) if override else self.candidates:
@@ -58,7 +58,7 @@ class Program:
         return None
 
     def path(self) -> Path:
-        """Return the absolute path.
+        """Return the absolute path of the program.
 
         Raises:
             LabNotReadyError: the program is not installed; the message gives the command that installs it.
@@ -176,5 +176,5 @@ APPIUM_DIR = CHECKOUT / "tools" / "appium"
 
 
 def versions(further: Iterable[Program] = ()) -> dict[str, str]:
-    """Return program name → version, for the manifest: of `ALL` and of `further` programs."""
+    """Return program name → version for the programs in `ALL` and `further`, as recorded in manifest.json."""
     return {program.name: program.version() for program in (*ALL, *further)}

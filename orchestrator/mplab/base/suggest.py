@@ -1,4 +1,4 @@
-"""Format the value found in a message, and suggest the intended one."""
+"""Format a wrong value for an error message, and suggest the value that the user probably meant."""
 
 import difflib
 import json
@@ -15,7 +15,7 @@ _LOOKS_OTHER = re.compile(r"[-+]?[0-9.]+|true|false|null")
 def show(value: object) -> str:
     """Return `value` as a message shows it: quoted, on one line, cut to 60 characters.
 
-    Numbers are quoted too (``rate '7040'``), since in a quantity the file may hold a number or text.
+    Numbers are quoted like text (``rate '7040'``), because a user may write a quantity as either.
     """
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) > _SHOWN_CHARACTERS:
@@ -49,14 +49,20 @@ def did_you_mean(value: str, allowed: Iterable[str]) -> str:
 
 
 def file_hint(value: str, siblings: Iterable[str]) -> str:
-    """Return a suggestion as `did_you_mean` does, for files. Suffixes, which most siblings share, are not compared."""
+    """Return a suggestion like that of `did_you_mean` for a file name.
+
+    Names are compared without suffixes, because most files of a folder have the same suffix.
+    """
     by_stem = {PurePath(name).stem.lower(): name for name in siblings}
     near = difflib.get_close_matches(PurePath(value).stem.lower(), by_stem, n=1, cutoff=0.6)
     return f" Did you mean '{by_stem[near[0]]}'?" if near else ""
 
 
 def unknown(kind: str, value: str, allowed: Iterable[str]) -> str:
-    """Return ``unknown transport 'mtcp'. Did you mean 'mptcp'? Allowed: mptcp, sptcp-lte, sptcp-wifi``."""
+    """Return the message for an unknown name, with a suggestion and the allowed names.
+
+    Example: ``unknown transport 'mtcp'. Did you mean 'mptcp'? Allowed: mptcp, sptcp-lte, sptcp-wifi``.
+    """
     names = sorted(allowed)
     listed = ", ".join(names) if names else "none"
     return f"unknown {kind} {show(value)}.{did_you_mean(value, names)} Allowed: {listed}"

@@ -13,7 +13,7 @@ TimeLimit = Callable[[float, str], AbstractContextManager[None]]
 
 @contextmanager
 def alarm(seconds: float, what: str) -> Iterator[None]:
-    """Raise StepError in the main thread if the block runs for more than `seconds`; `what` names it in the message.
+    """Raise StepError in the main thread if the block runs for more than `seconds`; the message begins with `what`.
 
     Contexts cannot be nested, because they use SIGALRM.
     """

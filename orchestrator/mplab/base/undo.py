@@ -197,7 +197,10 @@ class UndoJournal(Closing):
 
 @contextlib.contextmanager
 def _owned_by_nobody(path: Path) -> Iterator[bool]:
-    """Yield whether no living process owns the journal. If True, this process holds its lock for the block."""
+    """Yield whether no living process owns the journal `path`.
+
+    If so, this process holds the journal's lock until the end of the block.
+    """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -234,7 +237,7 @@ def _recover_file(path: Path) -> list[RecoveredChange]:
 
 
 def _run(commands: Sequence[Command]) -> str:
-    """Run all commands; return the first failure, or ""."""
+    """Run all commands, also after a failure; return the first failure as text, "": none failed."""
     failures = []
     for command in commands:
         try:
@@ -248,9 +251,9 @@ def _run(commands: Sequence[Command]) -> str:
 
 
 def _read_records(path: Path) -> list[dict[str, Any]]:
-    """Return the complete records.
+    """Return the complete records of a journal, without an incomplete last line.
 
-    Each record is on disk before its change is made. The change of an incomplete last line was therefore never made.
+    A record is on disk before its change is made. The change of an incomplete line was therefore never made.
     """
     records = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():

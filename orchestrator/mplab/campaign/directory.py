@@ -1,4 +1,4 @@
-"""Read and write the campaign directory: the campaign file, the plan and the events; not the campaign's runs."""
+"""Read and write a campaign's directory: campaign file, plan, events. The campaign's runs are in other directories."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -29,16 +29,16 @@ class CampaignDirectory:
     def create(
         cls, root: Path, source: bytes, record: CampaignRecord, planned: Iterable[CampaignEvent]
     ) -> "CampaignDirectory":
-        """Make the directory that `record` names in `root`, with the campaign file in it, byte for byte.
+        """Create the directory of a campaign in `root`, with the name in `record`, and return it.
 
         Args:
-            root: folder of campaigns.
-            source: the campaign file.
+            root: folder of the campaigns' directories.
+            source: content of the campaign file, which is copied unchanged.
             record: ``campaign.json``. It is written last: a directory without it is not a campaign.
-            planned: the first events.
+            planned: the campaign's first events.
 
         Raises:
-            MplabError: the directory cannot be made ("disk full: …").
+            MplabError: the directory cannot be created ("disk full: …").
         """
         directory = cls(root / record.campaign)
         with explained(directory.path):
@@ -54,7 +54,7 @@ class CampaignDirectory:
 
     @classmethod
     def open(cls, path: Path) -> "CampaignDirectory":
-        """Open an existing directory. Raises InputError if `path` is not a campaign directory of this format."""
+        """Return the existing campaign directory `path`. Raises InputError: it is none of this format."""
         directory = cls(path)
         if not directory.manifest_file.is_file():
             problem = "no campaign.json in it" if path.is_dir() else "no such directory"
@@ -64,22 +64,22 @@ class CampaignDirectory:
 
     @property
     def id(self) -> str:
-        """Return the name of the directory."""
+        """Return the campaign's id: the name of its directory."""
         return self.path.resolve().name
 
     @property
     def lock_name(self) -> str:
-        """Return the name of the lock of the process that runs this campaign (`mplab.base.lock`)."""
+        """Return the name of the lock (`mplab.base.lock`) that is held by the process that runs this campaign."""
         return f"campaign-{self.id}"
 
     @property
     def campaign_file(self) -> Path:
-        """Return the path of the campaign file, an unchanged copy."""
+        """Return the path of the directory's unchanged copy of the campaign file."""
         return self.path / "campaign.yaml"
 
     @property
     def manifest_file(self) -> Path:
-        """Return the path of the record: where the campaign file is, and which host and versions run it."""
+        """Return the path of ``campaign.json``: original place of the campaign file, host, versions of programs."""
         return self.path / "campaign.json"
 
     @property
@@ -99,34 +99,36 @@ class CampaignDirectory:
 
     @property
     def junit_file(self) -> Path:
-        """Return the path of the job outcomes for continuous integration."""
+        """Return the path of ``junit.xml``: outcomes of the jobs, for continuous integration."""
         return self.path / "junit.xml"
 
     def read_record(self) -> CampaignRecord:
-        """Read ``campaign.json``. Raises InputError."""
+        """Read ``campaign.json``. Raises InputError: it is missing or wrong."""
         return read_record(self.manifest_file, CampaignRecord)
 
     def read_file(self) -> CampaignFile:
-        """Read the campaign file. Raises InputError."""
+        """Read the campaign file. Raises InputError: it is missing or wrong."""
         return read_campaign_file(self.campaign_file)[0]
 
     @property
     def runs(self) -> Path:
-        """Return the folder of the campaign's runs, which may also contain other runs. Raises InputError."""
+        """Return the folder that contains the campaign's run directories, and perhaps others. Raises InputError."""
         return Path(self.read_record().runs)
 
     @property
     def asked_in(self) -> Path:
-        """Return the original folder of the campaign file, to which its relative paths refer. Raises InputError."""
+        """Return the folder of the original campaign file, to which its relative paths refer. Raises InputError."""
         return Path(self.read_record().file).parent
 
     def read_state(self) -> CampaignState:
-        """Compute the state of the campaign. Raises InputError."""
+        """Compute the state of the campaign from its events. Raises InputError: the events are damaged."""
         return state_of(read_events(self.events_file, CampaignEvent))
 
 
 def quarantined_before(campaigns: Path, resources: Iterable[str]) -> dict[str, str]:
-    """Return resource → reason for each resource that is in quarantine in the newest campaign that uses it.
+    """Return resource → reason of its quarantine, for each resource that is quarantined in its newest campaign.
+
+    The newest campaign of a resource is the last one in the folder `campaigns` that uses the resource.
 
     Raises:
         InputError: the events of a campaign are damaged.

@@ -23,17 +23,27 @@ from mplab.run.run_directory import new_run_id
 
 
 def plan(file: Path, runs: Path) -> Campaign:
-    """Read a campaign; durations are estimated from the runs in a folder. Raises InputError, LabNotReadyError."""
+    """Read and plan the campaign of `file`. Durations are estimated from earlier runs in the folder `runs`.
+
+    Raises:
+        InputError: the file, or a file that it names, is wrong.
+        LabNotReadyError: an experiment has no transport that can run.
+    """
     return load_campaign(file, load=load, plan=lambda experiment: plan_experiment(experiment, runs).plan)
 
 
 def begin(campaign: Campaign, *, runs: Path, campaigns: Path) -> CampaignDirectory:
-    """Make the directory of a campaign with its plan. A resource that is in quarantine stays there. Raises MplabError.
+    """Create the directory of a planned campaign, and return it; no job is started.
+
+    Resources that are quarantined in their newest campaign are also quarantined in this one.
 
     Args:
-        campaign: the campaign file with its jobs.
-        runs: folder that gets the runs.
-        campaigns: folder that gets the directory.
+        campaign: the campaign file with its planned jobs.
+        runs: folder that gets the directories of the runs.
+        campaigns: folder that gets the campaign's directory.
+
+    Raises:
+        MplabError: the directory cannot be created.
     """
     quarantined = quarantined_before(campaigns, {resource for job in campaign.jobs for resource in job.resources})
     planned: list[CampaignEvent] = [CampaignPlanned(name=campaign.name, title=campaign.title, jobs=campaign.jobs)]
@@ -51,17 +61,22 @@ def begin(campaign: Campaign, *, runs: Path, campaigns: Path) -> CampaignDirecto
 
 
 def file_lock(directory: CampaignDirectory) -> AbstractContextManager[None]:
-    """Return the lock of a campaign's file: only one campaign of a file runs at a time. Entering: LabNotReadyError."""
+    """Return a context that locks the file of a campaign, so that only one campaign of this file runs at a time.
+
+    Entering the context raises LabNotReadyError if another process holds the lock.
+    """
     file = directory.read_record().file
     return resource_lock(f"campaign-of-{zlib.crc32(file.encode()):08x}", run_id=directory.id)
 
 
 def execute(directory: CampaignDirectory, on_state: Callable[[CampaignState], None]) -> CampaignState:
-    """Run the rest of a campaign, and write its ``junit.xml``. Call with `file_lock` held.
+    """Run all unfinished jobs of a campaign, write its ``junit.xml``, and return its final state.
+
+    The caller must hold `file_lock`.
 
     Args:
         directory: directory of the campaign.
-        on_state: called with the state whenever the state may have changed.
+        on_state: called with the campaign's state whenever the state may have changed.
 
     Raises:
         MplabError: see `Scheduler.execute`.
@@ -77,20 +92,20 @@ def read(directory: CampaignDirectory) -> Night:
 
 
 def campaigns_in(folder: Path) -> Iterator[CampaignDirectory]:
-    """Yield all campaigns of a folder, oldest first. Raises InputError."""
+    """Yield the directories of all campaigns in a folder, oldest first. Raises InputError: one has another format."""
     for path in sorted(folder.glob("*/campaign.json")):
         yield CampaignDirectory.open(path.parent)
 
 
 def newest_of(file: Path, campaigns: Path) -> CampaignDirectory | None:
-    """Return the newest campaign of a file; None: there is no such campaign."""
+    """Return the directory of the newest campaign that was started from a file; None: there is no such campaign."""
     path = str(file.resolve())
     newest_first = reversed(list(campaigns_in(campaigns)))
     return next((directory for directory in newest_first if directory.read_record().file == path), None)
 
 
 def send(directory: CampaignDirectory, event: CampaignEvent) -> None:
-    """Send an order to the process that runs a campaign: to pause, or to continue.
+    """Order the process that runs a campaign to pause or to continue it: append the order to the campaign's events.
 
     Raises:
         InputError: no process runs the campaign.
@@ -103,10 +118,10 @@ def send(directory: CampaignDirectory, event: CampaignEvent) -> None:
 
 
 def release(resource: str, campaigns: Path) -> None:
-    """Let all campaigns of a folder use a resource again that is in quarantine or rests.
+    """Release a resource from rest or quarantine in all campaigns of a folder.
 
     Raises:
-        InputError: no campaign has stopped using a resource of this name.
+        InputError: in no campaign, a resource of this name rests or is quarantined.
     """
     states = {directory: directory.read_state() for directory in campaigns_in(campaigns)}
     stopped = [

@@ -40,22 +40,22 @@ class Campaign:
 
     @property
     def name(self) -> str:
-        """Return the name, which is part of the campaign directory's name."""
+        """Return the campaign's name, which is part of the name of its directory."""
         return self.file.name
 
     @property
     def title(self) -> str:
-        """Return the title, or the name."""
+        """Return the campaign's title; without a title, its name."""
         return self.file.title or self.file.name
 
     @property
     def ending(self) -> Ending:
-        """Return the limits that end the campaign before everything is done."""
+        """Return the time limits that end the campaign even if jobs are left."""
         return Ending(max_s=self.file.max, until=self.file.until)
 
     @property
     def estimate_s(self) -> float:
-        """Return the time for which the busiest resource is needed, seconds: an estimate of the campaign's duration."""
+        """Return an estimate of the campaign's duration, seconds: the time for which its busiest resource is needed."""
         load_s: dict[str, float] = {}
         for job in self.jobs:
             for name in job.resources:
@@ -64,7 +64,11 @@ class Campaign:
 
 
 def read_campaign_file(path: Path) -> tuple[CampaignFile, Checker]:
-    """Read a campaign file. Return it with the checker for further problems. Raises InputError."""
+    """Read a campaign file. Return its content, and the checker to which further problems are added.
+
+    Raises:
+        InputError: the file is wrong.
+    """
     document = load_yaml(path)
     check_kind(document, "campaign")
     checker = Checker(document)
@@ -83,7 +87,7 @@ def load_campaign(path: Path, *, load: Load, plan: MakePlan) -> Campaign:
         plan: function that plans the cells of an experiment.
 
     Raises:
-        InputError: with one line for every problem of the campaign file and of all files that it names.
+        InputError: the campaign file or a file that it names is wrong; the message has one line for each problem.
         LabNotReadyError: an experiment has no transport that can run.
     """
     file, checker = read_campaign_file(path)
@@ -110,7 +114,7 @@ def load_campaign(path: Path, *, load: Load, plan: MakePlan) -> Campaign:
 
 
 def fingerprint(experiment: Experiment) -> str:
-    """Return the SHA-256, in hex, of all sources of an experiment."""
+    """Return the SHA-256, in hex, of all files and variables from which an experiment was read."""
     digest = hashlib.sha256(experiment.source)
     read = {**kept_files(experiment.parents, experiment.given), "lab": experiment.lab.source}
     for name, content in read.items():
@@ -123,9 +127,10 @@ class _NoSuchFileError(Exception):
 
 
 def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: MakePlan) -> tuple[list[Job], float]:
-    """Return the jobs of an entry, and the longest cell timeout of its experiments, seconds.
+    """Return one job for each phone of a campaign file's entry, and the longest cell timeout of the jobs, seconds.
 
-    `base` is the folder of the campaign file. The number in the id of the first job is `before` + 1.
+    `base` is the folder of the campaign file. `before` is the number of jobs of earlier entries; the ids of the jobs
+    begin with the next numbers.
 
     Raises:
         _NoSuchFileError: the experiment file does not exist.

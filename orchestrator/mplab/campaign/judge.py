@@ -1,4 +1,4 @@
-"""Judge a try at a job, and the resources that it used, from exit code, error message and cells of its run."""
+"""Judge a try at a job, and the resources that it used, by exit code, error message and cell outcomes of its run."""
 
 import signal
 from dataclasses import dataclass
@@ -16,33 +16,33 @@ _GOOD = (0, GateError.exit_code)
 
 @dataclass(frozen=True)
 class Verdict:
-    """The consequences of a try for its job and for the resources that it used."""
+    """Consequences of a try for its job and for the resources that it used (phone, routers, servers)."""
 
     next: Next
-    """State of the job: ``done``; ``again``: another try, up to the limit of tries; ``failed``: no further try."""
+    """Next state of the job: ``done``; ``again``: another try, up to the limit of tries; ``failed``: no further try."""
     reason: str = ""
-    """Why the try was not good."""
+    """Why the try was not good; "": it was."""
     resources: Literal["good", "bad", "unknown"] = "unknown"
     """Verdict on the phone, routers and servers that the try used."""
     busy: bool = False
-    """The try did not run, because another process held a resource."""
+    """True if the try did not run because another process held a resource."""
 
 
 def cells_of(progress: RunProgress | None) -> CellCounts:
-    """Count the current outcomes of a run; None: there is no run."""
+    """Return the current number of a run's cells by outcome; `progress` None: there is no run, all are 0."""
     if progress is None:
         return CellCounts()
     return CellCounts(progress.total, progress.ok, progress.invalid, progress.failed, progress.left_out)
 
 
 def judge(code: int, message: str, before: CellCounts, after: CellCounts) -> Verdict:
-    """Judge a try that ended by itself.
+    """Return the verdict on a try that ended by itself.
 
     Args:
-        code: its exit code; negative: the signal that killed it.
-        message: its error message, "" without one.
-        before: outcomes of the run when the try began.
-        after: outcomes of the run when it ended.
+        code: exit code of the try; negative: the signal that killed it.
+        message: error message of the try; "": it has none.
+        before: outcomes of the run's cells when the try began.
+        after: outcomes of the run's cells when the try ended.
     """
     if code in _GOOD:
         return Verdict("done", resources="good" if after.ok else "unknown")
@@ -66,7 +66,7 @@ def _reason(code: int, message: str, after: CellCounts) -> str:
 
 @dataclass(frozen=True)
 class Breaker:
-    """A circuit breaker of a phone, router, server or lab.
+    """Circuit breaker: decides when a resource (phone, router, server or lab) that fails is no longer used.
 
     Attributes:
         failures: number of consecutive bad tries after which the resource rests.
@@ -79,9 +79,9 @@ class Breaker:
     rests: int
 
     def judge(self, status: ResourceStatus) -> Literal["use", "rest", "quarantine"]:
-        """Return what to do with a resource after a failed try: use it again, let it rest, or put it in quarantine.
+        """Return how the campaign treats a resource after a failed try: use, rest or quarantine.
 
-        `status` already counts this failure.
+        `status` is the resource's state; it already counts this failure.
         """
         if status.failures < self.failures:
             return "use"
@@ -89,6 +89,9 @@ class Breaker:
 
     @staticmethod
     def usable(status: ResourceStatus, now: float) -> bool:
-        """Return whether the resource may be used at `now`, Unix seconds."""
+        """Return whether a job may use the resource at `now`, Unix seconds.
+
+        It may if no job holds the resource, and the resource neither rests nor is quarantined.
+        """
         rests = status.rests_until is not None and now < status.rests_until
         return not (status.job or status.quarantined or rests)

@@ -53,14 +53,14 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Action:
-    """A change that the rules require.
+    """A change of one run that the retention rules require.
 
     Attributes:
-        kind: ``compress`` or remove the ``captures`` of a run, or remove the ``run``.
+        kind: ``compress``: compress captures of the run; ``captures``: remove them; ``run``: remove the whole run.
         run: directory of the run.
-        rule: the rule in the form of the file: ``captures: 30 d``.
-        size_bytes: current size of the affected files.
-        files: captures, relative to `run`; none for a whole run.
+        rule: the rule that requires the change, as in the campaign file: ``captures: 30 d``.
+        size_bytes: current size of the affected files, bytes.
+        files: paths of the affected captures, relative to `run`; empty for a whole run.
     """
 
     kind: Kind
@@ -71,7 +71,7 @@ class Action:
 
     @property
     def text(self) -> str:
-        """Return a line for people: ``RUN: remove 24 captures, 1.2 GB (captures: 30 d)``."""
+        """Return the change as one line of text: ``RUN: remove 24 captures, 1.2 GB (captures: 30 d)``."""
         many = f"{len(self.files)} capture{'s' if len(self.files) != 1 else ''}"
         change = {"compress": f"compress {many}", "captures": f"remove {many}", "run": "remove the whole run"}[
             self.kind
@@ -81,12 +81,12 @@ class Action:
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of an action.
+    """Outcome of applying an action.
 
     Attributes:
         action: the action.
-        freed_bytes: disk space that it freed.
-        problem: why the action was not done, or not completed; "" if there was no problem.
+        freed_bytes: disk space that the action freed, bytes.
+        problem: why the action was not done or not completed; "": there was no problem.
     """
 
     action: Action
@@ -95,7 +95,7 @@ class Result:
 
 
 def plan_retention(runs: Path, rules: RetentionFile, now: float | None = None) -> tuple[Action, ...]:
-    """Return the actions that the rules require, oldest run first. Nothing is changed: this is the dry run.
+    """Return the actions that the rules require now, oldest run first. No file is changed.
 
     Args:
         runs: folder of the runs.
@@ -115,12 +115,14 @@ def plan_retention(runs: Path, rules: RetentionFile, now: float | None = None) -
 
 
 def apply_retention(actions: Sequence[Action], runs: Path, *, lock_directory: Path | None = None) -> tuple[Result, ...]:
-    """Apply planned actions, and complete removals that a kill interrupted. After a problem, the next action follows.
+    """Apply actions, also after one has failed, and complete earlier removals that were interrupted.
+
+    Return the outcome of each action.
 
     Args:
         actions: actions from `plan_retention`.
         runs: folder of the runs.
-        lock_directory: folder of the locks of runs; default: the usual one.
+        lock_directory: folder of the runs' locks; default: `mplab.base.lock.default_lock_directory`.
     """
     results = [_apply(action, runs, lock_directory) for action in actions]
     _sweep(runs)
@@ -136,7 +138,7 @@ def _run_directories(runs: Path) -> Iterator[tuple[Path, re.Match[str]]]:
 
 
 def _manifest(path: Path) -> Manifest | None:
-    """Return the manifest in a directory; None: it is not a run of this format, or its name is not its run id."""
+    """Return the manifest of a run directory; None: it is not one of this format, or its name is not its run id."""
     try:
         manifest = RunDirectory.open(path).read_manifest()
     except MplabError:
@@ -145,7 +147,7 @@ def _manifest(path: Path) -> Manifest | None:
 
 
 def _ended(path: Path) -> float | None:
-    """Return when a run finished, Unix seconds; None: it has not finished, or is not a valid run."""
+    """Return when a run finished, Unix seconds; None: it has not finished, or the directory is not a valid run."""
     if _manifest(path) is None:
         return None
     try:
@@ -156,7 +158,14 @@ def _ended(path: Path) -> float | None:
 
 
 def _actions(path: Path, rules: RetentionFile, now: float, *, protected: bool) -> list[Action]:
-    """Return the actions for a finished run: at most one."""
+    """Return the change (compress or remove captures, remove the run) that the rules require for a run; at most one.
+
+    Args:
+        path: directory of the run; runs that have not finished are not changed.
+        rules: retention rules.
+        now: current time, Unix seconds.
+        protected: True if the run is one of the last that lose nothing (``keep_last``).
+    """
     manifest, ended = _manifest(path), _ended(path)
     if manifest is None or ended is None or set(rules.keep) & set(manifest.experiment.tags):
         return []
@@ -177,16 +186,16 @@ def _of_captures(kind: Kind, path: Path, rule: str, files: Sequence[Path]) -> li
 
 
 def _begun(path: Path) -> float:
-    """Return the start of a run according to its name, Unix seconds; 0.0: the name has no time.
+    """Return the time at which a run started according to its name, Unix seconds; 0.0: the name has no time.
 
-    It bounds the age of a run during which the clock was wrong.
+    A run counts as ended not before this time, in case the clock was wrong at its end.
     """
     match = _RUN.fullmatch(path.name)
     return datetime.strptime(match["stamp"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp() if match else 0.0
 
 
 def _analysed(path: Path) -> bool:
-    """Return whether the run's captures were analysed into tables. Captures that were not analysed are kept."""
+    """Return whether tables of a run's captures exist. Without them, the captures must be kept."""
     if not (path / _SUMMARY).is_file():
         return False
     directory = RunDirectory(path)
@@ -199,7 +208,7 @@ def _analysed(path: Path) -> bool:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the regular files below a folder; links are not followed."""
+    """Yield the regular files in a folder and its subfolders; links are not followed."""
     for name, _, files in os.walk(folder):
         for file in sorted(files):
             path = Path(name, file)
@@ -208,7 +217,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _captures(path: Path) -> Iterator[Path]:
-    """Return all captures of a run, cell by cell, including those of failed attempts."""
+    """Return the paths of all captures of a run, cell by cell, including those of failed attempts."""
     cells = path / "cells"
     return (file for file in _files(cells) if _CAPTURE.fullmatch(file.name)) if not cells.is_symlink() else iter(())
 
@@ -253,7 +262,7 @@ def _remove_run(action: Action, runs: Path) -> None:
 
 
 def _removed(action: Action, log: EventLog) -> Iterator[int]:
-    """Log all captures, then remove them; yield the bytes freed by each.
+    """Log the removal of the action's captures, then remove them; yield the bytes freed by each capture.
 
     The log is written first because readers of tables need it to explain missing captures.
     """
@@ -271,7 +280,10 @@ def _removed(action: Action, log: EventLog) -> Iterator[int]:
 
 
 def _compressed(action: Action, log: EventLog) -> Iterator[int]:
-    """Compress captures; yield the bytes freed by each. An original is removed after its copy was verified."""
+    """Compress the action's captures; yield the bytes freed by each capture.
+
+    An original file is removed after its compressed copy was verified.
+    """
     for name in action.files:
         file = action.run / name
         target = file.with_name(f"{file.name}{_COMPRESSED}")
@@ -300,12 +312,16 @@ def _compressed(action: Action, log: EventLog) -> Iterator[int]:
 
 
 def _unfinished(file: Path) -> Path:
-    """Return the path of a capture's copy during compression."""
+    """Return the path of a capture's compressed copy while it is being written."""
     return file.with_name(f".{file.name}{_COMPRESSED}{_UNFINISHED}")
 
 
 def _compress(file: Path, target: Path) -> str:
-    """Write `target`, sync it, verify it. Return the SHA-256 of `file`, in hex. Raises MplabError if they differ."""
+    """Write a compressed copy of `file` to `target`, and verify it. Return the SHA-256 of `file`, in hex.
+
+    Raises:
+        MplabError: the copy does not have the content of `file`.
+    """
     with file.open("rb") as original, target.open("wb") as output:
         with gzip.GzipFile(filename="", mode="wb", fileobj=output, compresslevel=6, mtime=0) as packed:
             shutil.copyfileobj(original, packed, _CHUNK)
@@ -333,7 +349,7 @@ def _digest(content: BinaryIO | gzip.GzipFile) -> str:
 
 
 def _sweep(runs: Path) -> None:
-    """Remove runs in `ASIDE` that a killed process left."""
+    """Remove the runs in `ASIDE` whose removal was interrupted because the process was killed."""
     aside = runs / ASIDE
     if not aside.is_dir() or aside.is_symlink():
         return

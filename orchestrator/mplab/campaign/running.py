@@ -30,12 +30,12 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 
 class Worker:
-    """A running command. If this process dies, for any reason, the command receives SIGTERM.
+    """A running ``mplab`` command. If this process dies, for any reason, the command receives SIGTERM.
 
     Args:
         arguments: arguments of ``mplab``.
-        log: file that receives its output.
-        program: command line that precedes the arguments.
+        log: file that receives the command's output.
+        program: command line of ``mplab``, which precedes the arguments.
     """
 
     def __init__(self, arguments: Sequence[str], log: Path, program: Sequence[str] = MPLAB) -> None:
@@ -55,18 +55,18 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """Return the id of its process."""
+        """Return the process id of the command."""
         return self._process.pid
 
     @property
     def stopping(self) -> bool:
-        """Return whether the command was signalled to end."""
+        """Return whether the command was sent a signal to end."""
         return bool(self._stops)
 
     def poll(self) -> int | None:
-        """Return the command's exit code, negative after a signal; None while it runs.
+        """Return the command's exit code, negative after a signal; None while the command runs.
 
-        If it still runs `_PATIENCE_S` after a signal to end, send the next, stronger signal.
+        If the command still runs `_PATIENCE_S` after a signal to end, send the next, stronger signal.
         """
         code = self._process.poll()
         if code is None and self._stops and time.monotonic() - self._stops[-1] > _PATIENCE_S:
@@ -74,7 +74,7 @@ class Worker:
         return code
 
     def stop(self) -> None:
-        """Signal the command to end. While it does not end, `poll` sends stronger signals, SIGKILL last."""
+        """Send the command a signal to end. While it does not end, `poll` sends stronger signals, SIGKILL last."""
         if not self._stops:
             self._signal()
 
@@ -95,7 +95,7 @@ class Worker:
         return total
 
     def said(self) -> str:
-        """Return the command's last error message in one line; "" if it logged none."""
+        """Return the last error message in the command's output, one line; "": there is none."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         errors = [
             line.removeprefix("mplab:").strip() for line in lines if line.startswith("mplab:") or HAS_PLACE.match(line)
@@ -123,7 +123,7 @@ class RunningTry:
         self.worker = worker
         self.before = before
         self.stalled = False
-        """The try was ended because it showed no sign of life."""
+        """True if the try was ended because it showed no sign of life."""
         self._directory = directory
         self._alive = time.monotonic()
         self._sign: object = None
@@ -132,17 +132,17 @@ class RunningTry:
 
     @property
     def run(self) -> str:
-        """Return the name of the run directory."""
+        """Return the name of the try's run directory."""
         return self._directory.path.name
 
     def progress(self) -> RunProgress | None:
-        """Return the progress of its run; None: there is no run yet."""
+        """Return the progress of the try's run; None: there is no run yet."""
         return progress_of(self._directory)
 
     def request(self, *, wait: bool) -> None:
-        """Order the run to pause or to continue; an order is sent only if `wait` has changed.
+        """Order the run to pause (`wait`) or to continue; do nothing if this was the last order.
 
-        No request is sent before the run has logged an event in this try, because a resumed run ignores earlier orders.
+        No order is sent before the run has logged an event in this try, because a resumed run ignores earlier orders.
         """
         if wait != self._waits and _size(self._directory.events_file) > self._begun_at:
             self._waits = wait
@@ -172,7 +172,7 @@ class RunningTry:
 
 
 def progress_of(directory: RunDirectory) -> RunProgress | None:
-    """Return the progress of a run; None: it has not started."""
+    """Return the progress of a run from its events; None: the run has not started."""
     if not directory.manifest_file.is_file() or not directory.events_file.is_file():
         return None
     return RunProgress.from_events(read_events(directory.events_file, RunEvent))

@@ -48,14 +48,14 @@ _BUSY_S = 10.0
 
 
 class Scheduler:
-    """Starts jobs as soon as their resources are free, and repeats them until they are done.
+    """Scheduler of a campaign: starts jobs as soon as their resources are free, and repeats them until they are done.
 
-    Its state can be computed from the campaign's events only. Other processes give it orders by appending events:
+    The campaign's events contain its whole state. Other processes control the scheduler by appending events:
     ``campaign_paused``, ``campaign_continued``, ``resource_released``.
 
     Args:
         directory: directory of the campaign; its events contain the planned jobs.
-        on_state: called with the state whenever the state may have changed.
+        on_state: called with the campaign's state whenever the state may have changed.
         changed: returns whether the files of a job's experiment have changed since the campaign was planned.
         program: command line of ``mplab``.
     """
@@ -86,11 +86,11 @@ class Scheduler:
 
     @property
     def state(self) -> CampaignState:
-        """Return the current state."""
+        """Return the current state of the campaign."""
         return self._tracker.state
 
     def execute(self) -> CampaignState:
-        """Run until every job is done or left out. Return the final state.
+        """Run the campaign until every job is done, has failed or is left out. Return the campaign's final state.
 
         Raises:
             InputError: the campaign has no jobs, or its events are damaged.
@@ -132,7 +132,10 @@ class Scheduler:
         self._tell("finished", f"{self.state.title}: finished", _summary(self.state))
 
     def _goes_on(self) -> bool:
-        """Do one round. Return whether another one is needed. Raises the errors of `execute`."""
+        """Do one round: read events, handle ended tries, start jobs. Return whether another round is needed.
+
+        Raises the errors of `execute`.
+        """
         self._follow()
         self._take_ended()
         for running in self._running.values():
@@ -148,7 +151,11 @@ class Scheduler:
         return bool(self._running or self._comparing or next(self._waiting(), None))
 
     def _append(self, event: CampaignEvent) -> None:
-        """Write an event. If the disk is full, wait for space. Raises MplabError if it stays full."""
+        """Append an event to the log and apply it to the state. If the disk is full, wait for space.
+
+        Raises:
+            MplabError: the disk stays full for the time ``stall`` of the campaign file, or the campaign must stop.
+        """
         until = time.monotonic() + self._file.stall
         while True:
             try:
@@ -161,14 +168,14 @@ class Scheduler:
         self._follow()
 
     def _follow(self) -> None:
-        """Read new events, those of other processes included."""
+        """Read new events, including those of other processes, and apply them to the state."""
         for event in self._tail.poll():
             self._tracker.feed(event)
 
     # --- Begin ---------------------------------------------------------------------------------------------------
 
     def _waiting(self) -> Iterator[JobStatus]:
-        """Yield the jobs that wait for a first or further try, in order."""
+        """Yield the jobs that wait for their first or next try, in the order in which they are to start."""
         jobs = {status.job.id: status for status in self.state.jobs}
         order_of = list(jobs)
         if self._file.order == "shuffled":
@@ -178,7 +185,7 @@ class Scheduler:
                 yield jobs[job_id]
 
     def _begin(self) -> None:
-        """Start every job that can start."""
+        """Start a try of every waiting job that can start now; finish waiting jobs whose run is complete."""
         for status in list(self._waiting()):
             if self._is_good(status):
                 if status.tries[-1].code == GateError.exit_code and not status.worse:
@@ -292,7 +299,10 @@ class Scheduler:
         self._tell("failed", f"{status.job.id} failed", reason, run=status.run, tries=len(status.tries))
 
     def _done(self, job: Job, run: str) -> None:
-        """Finish a job whose run is complete; first compare the run with earlier ones if the campaign requests it."""
+        """Finish a job whose run is complete. If the campaign compares runs, start the comparison instead.
+
+        The job is then finished after the comparison.
+        """
         if self._file.compare is None or self._stop:
             self._append(JobFinished(job=job.id, state="done", reason=""))
             return
@@ -353,7 +363,7 @@ class Scheduler:
             raise LabNotReadyError(f"{self.state.disk_low}; make space, then: {where}")
 
     def _tidy(self) -> None:
-        """Apply the retention rules. Call only while no analysis is running."""
+        """Apply the retention rules of the campaign file. Call only while no analysis is running."""
         if self._file.retention is None:
             return
         for result in apply_retention(plan_retention(self._runs, self._file.retention), self._runs):
@@ -369,7 +379,7 @@ class Scheduler:
         self._tell("interrupted", f"{self.state.title}: interrupted", f"{reason}\n{_summary(self.state)}")
 
     def _end_all(self) -> None:
-        """End all processes and wait for them."""
+        """End the processes of all running tries and comparisons, and wait for their end."""
         for worker in (*(running.worker for running in self._running.values()), *self._comparing.values()):
             worker.stop()
         while self._running or self._comparing:
@@ -387,7 +397,7 @@ class Scheduler:
 
 
 def _summary(state: CampaignState) -> str:
-    """Return a line for each job."""
+    """Return the text of a message about the campaign: one line for each job."""
     return "\n".join(_line(status) for status in state.jobs)
 
 

@@ -31,7 +31,7 @@ KEPT_FAILURES = 20
 
 
 def state_of(events: Iterable[CampaignEvent]) -> CampaignState:
-    """Return the state after `events`; unknown events change nothing."""
+    """Return the state of a campaign after `events`; events of unknown kinds change only `updated`."""
     tracker = CampaignTracker()
     for event in events:
         tracker.feed(event)
@@ -97,7 +97,10 @@ class CampaignTracker:
                 self._set_resource(event.resource, failures=0, rests=0, **usable)
 
     def _start(self, event: CampaignStarted) -> None:
-        """Start or resume: jobs that were running when the campaign was killed wait again."""
+        """Apply the start or resumption of a campaign.
+
+        The state of jobs that were running when the campaign was killed, or that were left out, becomes "waiting".
+        """
         self._set(
             phase="running",
             started=self.state.started if self.state.started is not None else event.t,
@@ -119,7 +122,7 @@ class CampaignTracker:
             self._set_resource(name, job=event.job)
 
     def _end_try(self, event: JobEnded) -> None:
-        """End a try: the job waits for the next one, unless `JobFinished` follows."""
+        """Apply the end of a try: the job waits for its next try, unless `JobFinished` follows."""
         status = self.state.job(event.job)
         last = replace(status.tries[-1], ended=event.t, code=event.code, reason=event.reason, blamed=event.blamed)
         self._set_job(event.job, state="waiting", tries=(*status.tries[:-1], last), cells=event.cells)
@@ -129,7 +132,7 @@ class CampaignTracker:
             self._failed(event, event.job, event.reason)
 
     def _count(self, event: ResourceUsed) -> None:
-        """Count the result of a try for each resource that it used."""
+        """Count the result of a try for each resource that the try used: one more failure, or none after a good try."""
         for name in event.resources:
             failures = 0 if event.good else self.state.resource(name).failures + 1
             rests = 0 if event.good else self.state.resource(name).rests

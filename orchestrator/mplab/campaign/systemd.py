@@ -28,7 +28,10 @@ _SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/
 
 
 def usual_environment() -> dict[str, str]:
-    """Return the environment of a campaign started from here: PATH with this installation first, and kept variables."""
+    """Return the environment for a campaign that uses this installation of mplab.
+
+    It consists of PATH, with this installation first, and of the variables `_KEPT_VARIABLES` of this process.
+    """
     here = (str(Path(sys.executable).parent), *os.environ.get("PATH", "").split(os.pathsep))
     path = [folder for folder in (*here, *_SYSTEM_PATH) if folder.startswith("/")]
     variables = {name: os.environ[name] for name in _KEPT_VARIABLES if os.environ.get(name)}
@@ -36,24 +39,27 @@ def usual_environment() -> dict[str, str]:
 
 
 def usual_program() -> tuple[str, ...]:
-    """Return the command line of ``mplab`` by absolute path: the command next to this Python, or the module."""
+    """Return the command line that runs this installation of ``mplab`` by absolute path.
+
+    It is the command next to this Python interpreter, or this interpreter with ``-m mplab``.
+    """
     command = Path(sys.executable).parent / "mplab"
     return (str(command),) if command.is_file() else (sys.executable, "-m", "mplab")
 
 
 @dataclass(frozen=True)
 class Nightly:
-    """The settings of the units.
+    """Settings of the systemd units of a campaign.
 
     Attributes:
         name: name of the campaign: a-z, 0-9, ``-``.
-        file: the campaign file, absolute.
-        at: daily start, by this host's clock.
-        runs: folder of the runs, absolute.
-        campaigns: folder of the campaigns, absolute.
+        file: absolute path of the campaign file.
+        at: time of the daily start, by this host's clock.
+        runs: absolute path of the folder of the runs.
+        campaigns: absolute path of the folder of the campaigns.
         scope: systemd manager that runs the units: ``user``: that of the installing user; ``system``: that of root.
-        program: first words of the command line, the first one an absolute path.
-        environment: environment variables.
+        program: command line of ``mplab``; its first word is an absolute path.
+        environment: environment variables of the campaign's process.
     """
 
     name: str
@@ -67,12 +73,12 @@ class Nightly:
 
     @property
     def unit(self) -> str:
-        """Return ``mplab-NAME``."""
+        """Return the common start of the units' names: ``mplab-NAME``."""
         return f"mplab-{self.name}"
 
 
 def units(nightly: Nightly) -> dict[str, str]:
-    """Return file name → text of each unit.
+    """Return file name → content of the unit files of a campaign.
 
     Raises:
         InputError: a path is relative, or has a character that a unit cannot hold.
@@ -148,7 +154,7 @@ def quoted(text: str, *, argument: bool = False) -> str:
 
     Args:
         text: any text without control characters.
-        argument: the word is an argument of a command line, where ``$`` starts a variable; not its first word.
+        argument: True if the word is an argument of a command line, but not its first word: ``$`` starts a variable.
 
     Raises:
         InputError: `text` has a control character.
@@ -160,7 +166,7 @@ def quoted(text: str, *, argument: bool = False) -> str:
 
 
 def folder_of(scope: Scope) -> Path:
-    """Return the folder of the units of a scope."""
+    """Return the folder in which the systemd manager of a scope looks for units."""
     if scope == "system":
         return Path("/etc/systemd/system")
     config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
@@ -168,16 +174,16 @@ def folder_of(scope: Scope) -> Path:
 
 
 def install(texts: Mapping[str, str], folder: Path, *, scope: Scope = "user", enable: bool = False) -> tuple[str, ...]:
-    """Write units atomically, replacing earlier ones written by mplab.
+    """Write unit files atomically. Earlier ones that mplab wrote are replaced.
 
     Args:
-        texts: texts from `units`.
+        texts: file name → content, from `units`.
         folder: folder from `folder_of`.
         scope: scope of the systemd manager.
-        enable: also reload and enable the units.
+        enable: True: also reload systemd and enable the units.
 
     Returns:
-        The commands that the user must still run; none with `enable`.
+        The commands that the user must still run to enable the units; none with `enable`.
 
     Raises:
         InputError: there is a unit of that name that mplab did not write.
@@ -209,10 +215,10 @@ def uninstall(name: str, folder: Path, *, scope: Scope = "user", disable: bool =
         name: name of the campaign.
         folder: folder from `folder_of`.
         scope: scope of the systemd manager.
-        disable: also disable the units, before they are removed.
+        disable: True: also disable the units, before they are removed.
 
     Returns:
-        The commands that the user must still run; none with `disable`.
+        The commands that the user must still run to disable the units; none with `disable`.
 
     Raises:
         InputError: there are no such units, or mplab did not write them.

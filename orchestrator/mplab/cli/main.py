@@ -57,20 +57,26 @@ def _options(
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt on SIGTERM, so that changes are undone. Ignore further SIGTERMs during the undo."""
+    """Handle SIGTERM: raise KeyboardInterrupt, so that changes are undone. Further SIGTERMs are ignored."""
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _explain(text: str) -> None:
-    """Print an error. A text that begins with a file and line number gets no prefix, so that editors can parse it."""
+    """Print an error message with the prefix ``mplab:``.
+
+    A message that begins with a file and line number gets no prefix, so that editors can parse it.
+    """
     if not HAS_PLACE.match(text):
         err.print("mplab:", style="bold red", end=" ")
     err.print(text, markup=False, soft_wrap=True)
 
 
 def main() -> None:
-    """Run the command. Exit with the error's exit code after an error that mplab explains."""
+    """Run the command ``mplab``. After an error, print one message and exit with the error's exit code.
+
+    The traceback of an unexpected error is written to a file, and the exit code is 1.
+    """
     signal.signal(signal.SIGTERM, _interrupt)
     logs.configure(for_people=True)
     try:

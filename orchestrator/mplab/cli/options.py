@@ -1,4 +1,4 @@
-"""Define options and arguments that several verbs share."""
+"""Define options and arguments of the command line that several verbs share."""
 
 import contextlib
 import os
@@ -65,22 +65,22 @@ EndsByOption = Annotated[
 
 
 def complete_scenarios(incomplete: str) -> list[str]:
-    """Complete the name of a scenario."""
+    """Return the names of scenarios that begin with `incomplete`, for shell completion."""
     return [name for name in scenario_names() if name.startswith(incomplete)]
 
 
 def complete_links(incomplete: str) -> list[str]:
-    """Complete the name of a link condition, including those of sweeps."""
+    """Return the names of link conditions, including members of sweeps, that begin with `incomplete`."""
     return [name for name in link_names(LINKS_DIR) if name.startswith(incomplete)]
 
 
 def complete_transports(incomplete: str) -> list[str]:
-    """Complete the name of a transport."""
+    """Return the names of transports that begin with `incomplete`, for shell completion."""
     return [name for name in transport_names() if name.startswith(incomplete)]
 
 
 def complete_services(incomplete: str) -> list[str]:
-    """Complete a comma-separated list of services."""
+    """Return the completions of `incomplete`, a comma-separated list whose last service may be incomplete."""
     before, comma, last = incomplete.rpartition(",")
     names = [*service_names(), *([] if before else ["all"])]
     return [f"{before}{comma}{name}" for name in names if name.startswith(last) and name not in before.split(",")]
@@ -113,7 +113,10 @@ _OPTION_OF = {
 
 @contextlib.contextmanager
 def naming_options() -> Iterator[None]:
-    """Name options of the command line, in place of arguments of `mplab.run`, in the message of an InputError."""
+    """Adapt InputErrors of `mplab.run` to the command line.
+
+    In their messages, the names of Python arguments are replaced by those of options.
+    """
     try:
         yield
     except InputError as error:
@@ -126,22 +129,22 @@ def naming_options() -> Iterator[None]:
 
 
 def check_name(kind: str, name: str, allowed: Iterable[str]) -> None:
-    """Raise InputError, with a suggestion, unless `name` is in `allowed`."""
+    """Raise InputError unless `name` is in `allowed`; the message names the allowed names, and a similar one."""
     names = list(allowed)
     if name not in names:
         raise InputError(unknown(kind, name, names))
 
 
 def check_shapeable(link: LinkCondition, lab: LabUse = VIRTUAL) -> None:
-    """Raise InputError if a lab cannot make a link condition."""
+    """Raise InputError if the shapers of a lab cannot make a link condition."""
     raise_lines([f"link '{link.name}': {problem}" for problem in lab.refusals(link, abilities())])
 
 
 def one_link(name_or_file: str) -> LinkCondition:
-    """Load a link condition by its name or the path of its file.
+    """Return a link condition by its name or by the path of its file.
 
     Raises:
-        InputError: there is no such condition, there are several, or the file is wrong.
+        InputError: there is no such condition, the file describes several, or the file is wrong.
     """
     if not _is_file(name_or_file):
         return load_link(name_or_file, LINKS_DIR)
@@ -152,10 +155,13 @@ def one_link(name_or_file: str) -> LinkCondition:
 
 
 def link_entry(name_or_file: str, lab: LabUse = VIRTUAL) -> str | dict[str, object]:
-    """Return a link condition in the form of an experiment file: its name, or its content if `name_or_file` is a path.
+    """Return a link condition in the form of an entry of an experiment file.
+
+    The entry is the name of the condition, or its description if `name_or_file` is the path of a file.
 
     Raises:
-        InputError: there is no such condition, there are several, the file is wrong, or the lab cannot make it.
+        InputError: there is no such condition, the file describes several, the file is wrong, or the lab cannot make
+            the condition.
     """
     check_shapeable(one_link(name_or_file), lab)
     return (
@@ -170,7 +176,9 @@ def _is_file(name_or_file: str) -> bool:
 
 
 def find_run(name: str, runs: Path) -> Path:
-    """Return the run directory for `name`: a path, the start or end of a name in `runs`, or "" for the newest run.
+    """Return the run directory that `name` means: its path, or the start or end of its name in the folder `runs`.
+
+    If `name` is "", return the newest run in `runs`.
 
     Raises:
         InputError: no run matches, or more than one.

@@ -31,13 +31,16 @@ def escaped(text: str) -> str:
 
 class _Console(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render like rich, with `escaped` text; control codes of rich itself stay."""
+        """Render like the base class, but with `escaped` text; control codes of rich itself stay."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else escaped(text), style, control)
 
 
 def _console(*, stderr: bool) -> Console:
-    """Return a console as wide as the terminal; without a terminal, wide enough for our tables."""
+    """Return a console for standard output or error.
+
+    It is as wide as the terminal; without a terminal, wide enough for mplab's tables.
+    """
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
     return _Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
@@ -49,7 +52,7 @@ err = _console(stderr=True)
 
 @contextlib.contextmanager
 def writing(file: Path) -> Iterator[None]:
-    """Raise MplabError, which names the output file, when the block raises OSError."""
+    """Turn an OSError in the block into an MplabError that names the output file `file`."""
     try:
         yield
     except OSError as error:
@@ -57,7 +60,10 @@ def writing(file: Path) -> Iterator[None]:
 
 
 def check_folder(file: Path) -> None:
-    """Raise MplabError if the folder of an output file does not exist. Call before the work that makes the file."""
+    """Raise MplabError if the folder of an output file does not exist.
+
+    Call this before the work whose result is written to the file.
+    """
     if not file.parent.is_dir():
         raise MplabError(f"{file}: cannot be written: there is no folder {file.parent}")
 
@@ -68,7 +74,7 @@ def print_json(value: object) -> None:
 
 
 def table(*columns: str, title: str | None = None) -> Table:
-    """Return an empty table in the style of all our tables."""
+    """Return an empty table with these columns, in the style of all tables that mplab prints."""
     rows = Table(title=title, box=None, header_style="bold", title_justify="left", pad_edge=False)
     for column in columns:
         rows.add_column(column, overflow="fold")

@@ -8,7 +8,7 @@ from mplab.run.planning import PlannedRun
 
 
 def show_plan(planned: PlannedRun, *, as_json: bool) -> None:
-    """Print a plan as a table or as JSON."""
+    """Print the plan of a run as a table of cells or as JSON."""
     experiment = planned.experiment
     uses = resources_of(experiment)
     if as_json:
@@ -37,13 +37,13 @@ def show_plan(planned: PlannedRun, *, as_json: bool) -> None:
 
 
 def about(planned: PlannedRun) -> str:
-    """Return the estimated time of a plan, and the source of the estimate."""
+    """Return the estimated duration of a planned run as text, with the source of the estimate."""
     learnt = planned.learnt
     source = f" (estimated from {counted(learnt, 'cell')} of earlier runs)" if learnt else ""
     return f"about {duration(planned.estimate_s)}{source}"
 
 
 def announce_skipped(plan: Plan) -> None:
-    """Print the transports that a plan leaves out, with the reasons."""
+    """Print the transports that a plan leaves out, with the reasons, to standard error."""
     for skipped in plan.skipped:
         err.print(f"{skipped.transport} is skipped: {skipped.reason}", style="yellow")

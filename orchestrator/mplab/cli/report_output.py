@@ -1,4 +1,7 @@
-"""Make the report of a run, print its summary, convert changes to JSON. Imports the analysis, which is slow."""
+"""Make the report of a run, print its summary, convert changes of metrics to JSON.
+
+This module imports the analysis, which is slow to import.
+"""
 
 from pathlib import Path
 
@@ -12,7 +15,7 @@ from mplab.run.concluding import analyze, summary_of
 
 
 def show_report(path: Path, *, as_json: bool) -> None:
-    """Print the summary of an analysed run, as text or JSON."""
+    """Print the summary of the report in the run directory `path`, as text or JSON."""
     if as_json:
         typer.echo(escaped((path / "report" / "summary.json").read_text(encoding="utf-8").rstrip()))
     else:
@@ -20,13 +23,13 @@ def show_report(path: Path, *, as_json: bool) -> None:
 
 
 def analyze_with_progress(path: Path) -> None:
-    """Analyse a run and show the current step."""
+    """Analyse the run in directory `path`; meanwhile, show the current step on standard error."""
     with err.status("Analysing …") as status:
         analyze(path, lambda p: status.update(f"Analysing: {p.step} {p.done}/{p.total}"))
 
 
 def change_content(change: MetricChange) -> dict[str, object]:
-    """Return a change as JSON, for programs."""
+    """Return the change of a metric between two sets of runs as a JSON object, for programs."""
     return {
         **change.key._asdict(),
         "title": change.metric.title,

@@ -1,4 +1,4 @@
-"""Show the progress of a run as it happens, and its result."""
+"""Show the progress of a run while it is going on, and its result."""
 
 import time
 from collections.abc import Callable
@@ -30,7 +30,10 @@ _STYLES = {"ok": "green", "invalid": "yellow", "failed": "red"}
 
 
 class RunDisplay(Closing):
-    """Shows a live line on a terminal; elsewhere a line per cell, or with `quiet` only cells that are not ok."""
+    """Display of a run's progress: a live line on a terminal, elsewhere a line for each cell.
+
+    With `quiet`, it prints only a line for each cell that is not ok.
+    """
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -52,7 +55,10 @@ class RunDisplay(Closing):
             self._live.stop()
 
     def watch(self, begun: Callable[[Path, int], None] = lambda _directory, _complete: None) -> RunCallbacks:
-        """Return the functions for a run to call; `begun` is called when the lab is locked."""
+        """Return the functions that a run must call to update this display.
+
+        `begun` is called with the run directory and the number of complete cells when the lab is locked.
+        """
         return RunCallbacks(begun=begun, event=self._event, analysis=self._analysing, doing=_doing, warning=_warning)
 
     def _event(self, event: RunEvent) -> None:
@@ -112,7 +118,7 @@ def _warning(text: str) -> None:
 
 
 def print_result(result: RunResult, *, report: bool, as_json: bool, quiet: bool) -> None:
-    """Print the outcome of a run.
+    """Print the result of a run: its summary, and the number of cells that were left out.
 
     Raises:
         typer.Exit: with code 1, if cells that the run reached are not ok.
@@ -140,7 +146,7 @@ def print_result(result: RunResult, *, report: bool, as_json: bool, quiet: bool)
 
 
 def print_summary(summary: "RunSummary", run: Path) -> None:
-    """Print the headline metrics, the answers, and the path of the report."""
+    """Print a run's headline metrics, the answers of its report, warnings, and the path of the report."""
     rows = table("scenario", "link", "metric", "transport", "n", "median", "95 % interval", "gain")
     for row in summary.rows:
         if row.headline:

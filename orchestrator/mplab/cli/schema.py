@@ -1,4 +1,4 @@
-"""Write the JSON Schemas in docs/schema/: of users' files, for editors; of records, for programs with runs.
+"""Write the JSON Schemas in docs/schema/: of users' files, for editors; of records, for programs that read runs.
 
 ``python -m mplab.cli.schema [FOLDER]`` writes all of them.
 """
@@ -43,7 +43,10 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def experiment_schema() -> Schema:
-    """Return the schema of an experiment file. It does not list scenarios, transports, links or their parameters."""
+    """Return the schema of an experiment file.
+
+    It does not list the names and parameters of scenarios, transports and links.
+    """
     schema = _schema(
         ExperimentFile, ToleranceFile, HooksFile, StopFile, IntervalFile, ClaimFile, InlineLinkFile, *_OF_PATHS
     )
@@ -83,7 +86,10 @@ _OF_SHAPERS = ("routers", "servers", "root_shell")
 
 
 def _all_phones(schema: Schema) -> None:
-    """Allow a phone to have the keys of every kind of phone: the schema does not connect keys with drivers."""
+    """Add the keys of every kind of phone to the schema of a phone.
+
+    The schema therefore accepts a key also with a driver that does not have it.
+    """
     properties = schema["$defs"][PhoneFile.__name__]["properties"]
     for name in PHONES:
         of_kind = _schema(phone_kind(name).settings)
@@ -119,7 +125,7 @@ def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> Schema:
 
 
 def _defaults(model: type[BaseModel]) -> dict[str, object]:
-    """Return the defaults in the form of a file: "0 %", not 0.0."""
+    """Return field → default value for a model, in the form of a file: "0 %", not 0.0."""
     defaults: dict[str, object] = {}
     for name, field in model.model_fields.items():
         default = None if field.is_required() else field.get_default(call_default_factory=True)
@@ -130,9 +136,9 @@ def _defaults(model: type[BaseModel]) -> dict[str, object]:
 
 
 def _paths_partly(schema: Schema) -> None:
-    """Adapt the schemas of paths to files that give only some keys of a path.
+    """Change the schemas of paths so that a file may give only some keys of a path.
 
-    Changes and directions get no titles and defaults. A path requires no keys: see `_complete_unless_extended`.
+    Changes and directions lose their titles and defaults. A path requires no keys: see `_complete_unless_extended`.
     """
     for part in (ChangeFile, DirectionFile):
         for entry in schema["$defs"][part.__name__]["properties"].values():
@@ -143,9 +149,9 @@ def _paths_partly(schema: Schema) -> None:
 
 
 def _complete_unless_extended(link: Schema) -> None:
-    """Require both paths, with both directions, in a condition that has neither ``extends`` nor ``sweep``.
+    """Make the schema of a link condition without ``extends`` and ``sweep`` require both paths with both directions.
 
-    A condition with one of these keys gets the missing keys from another file or from the sweep.
+    A condition with one of these keys gets missing keys from another file or from the sweep.
     """
     link["required"] = [key for key in link["required"] if key not in PATHS]
     link["properties"]["sweep"] = {**link["properties"]["sweep"]["anyOf"][0], **_described(link["properties"]["sweep"])}
@@ -162,7 +168,7 @@ _ABOUT = ("title", "description", "default", "examples")
 
 
 def _with_variables(schema: Schema) -> None:
-    """Allow ``${NAME}`` in place of every value that is not free text."""
+    """Make the schema accept ``${NAME}`` in place of every value that is not free text."""
     for owner in (schema, *schema["$defs"].values()):
         entries = owner.get("properties", {})
         for name, entry in entries.items():
@@ -185,12 +191,12 @@ def _described(entry: Schema) -> Schema:
 
 
 def record_schema(model: type[Record]) -> Schema:
-    """Return the schema of a file with one record, in the form that this version writes."""
+    """Return the schema of a file that holds one record, in the form that this version writes."""
     return _untitled({"$schema": _DIALECT, **model.model_json_schema(mode="serialization")})
 
 
 def events_schema(base: type[Event], title: str) -> Schema:
-    """Return the schema of one line of an event log. Kinds that this version does not know are valid."""
+    """Return the schema of one line of an event log. Events of unknown kinds are valid."""
     kinds = kinds_of(base)
     _, schema = models_json_schema([(kind, "serialization") for kind in (base, *kinds.values())])
     defs = _untitled(schema)["$defs"]
@@ -209,7 +215,7 @@ def events_schema(base: type[Event], title: str) -> Schema:
 
 
 def _untitled(schema: Schema) -> Schema:
-    """Remove the titles of properties, which only repeat their names."""
+    """Remove the titles of properties, which only repeat the properties' names; return the schema."""
     for part in (schema, *schema.get("$defs", {}).values()):
         for entry in part.get("properties", {}).values():
             entry.pop("title", None)
@@ -217,7 +223,7 @@ def _untitled(schema: Schema) -> Schema:
 
 
 def schema_files() -> dict[str, str]:
-    """Return file name → text of all schemas."""
+    """Return file name → content of all schema files."""
     schemas = {
         EXPERIMENT: experiment_schema(),
         LINK: link_schema(),

@@ -1,4 +1,4 @@
-"""Find verbs by their files, and import a verb when it is called or when its own help is shown.
+"""Find the verbs of the command line by their files; import a verb only when it is called or its own help is shown.
 
 A verb is a module with the name of the verb; if that is a keyword of Python, ``_`` is appended (``continue_``). The
 module's docstring is the help of the verb, and its first line is shown in the list of verbs. The module defines a
@@ -18,14 +18,14 @@ from typer.main import get_command, get_group
 
 
 def add_verbs(app: typer.Typer, package: str, panel: str) -> None:
-    """Add each module of a package as a verb to an app, below a title in the app's help."""
+    """Add each module of a package as a verb to an app; the app's help lists them below the title `panel`."""
     spec = find_spec(package)
     for module in iter_modules(spec.submodule_search_locations if spec else None):
         add_verb(app, f"{package}.{module.name}", panel=panel)
 
 
 def add_verb(app: typer.Typer, module: str, *, panel: str | None = None) -> None:
-    """Add a module as a verb to an app, without importing the module."""
+    """Add a module as a verb to an app. The module is imported only when the verb is called or its help is shown."""
     attribute = module.rpartition(".")[2]
     name = attribute.rstrip("_")
     short = short_help(module)

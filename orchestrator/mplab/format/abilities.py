@@ -31,7 +31,9 @@ class Abilities:
 
 
 def refusals(link: LinkCondition, shapers: Abilities | Mapping[str, Abilities]) -> list[str]:
-    """Return the unsupported parts of a condition, each once: ``wifi, down: … has no queue discipline 'cake'``.
+    """Return the parts of a link condition that exceed the limits of its shapers, each once.
+
+    Example of a part: ``wifi, down: … has no queue discipline 'cake'``.
 
     Args:
         link: condition to check.

@@ -17,7 +17,7 @@ class SessionSettings(TypedDict, total=False):
 
 
 class PathBytes(TypedDict):
-    """Bytes of a stream that one path of a session carried."""
+    """Bytes of one application connection that one path of an MPFlex session carried."""
 
     interface: str
     bytes_out: int
@@ -28,8 +28,9 @@ class PathBytes(TypedDict):
 class ConnectionRecord(TypedDict):
     """One application connection, or a DNS connection of the agent itself (``process`` is ``mpflex``).
 
-    The carrying connection is the one from agent to proxy. ``device``: interface that it was bound to; "": it was
-    unbound, or never opened. ``local``: its local address and port.
+    ``device`` and ``local`` describe the connection from agent to proxy that carries its data. ``device``: interface
+    to which the carrying connection was bound; "": none, or it was never opened. ``local``: local address and port of
+    the carrying connection.
     """
 
     event: Literal["connection"]
@@ -48,7 +49,7 @@ class ConnectionRecord(TypedDict):
 
 
 class PathRecord(TypedDict):
-    """Event of a session's path; ``t`` is Unix time, seconds."""
+    """Event of one path of an MPFlex session; ``t`` is Unix time, seconds."""
 
     event: Literal["path"]
     t: float
@@ -68,7 +69,7 @@ class PolicyRecord(TypedDict):
 
 
 class OtherRecord(TypedDict):
-    """A record of a kind that mplab keeps but does not read."""
+    """A log record of a kind whose content mplab does not use."""
 
     event: Literal["ready", "dns", "refused", "session", "notice", "udp", "status", "memory", "listener"]
 
@@ -95,8 +96,8 @@ class ActiveCheck(TypedDict, total=False):
 class SessionSummary(TypedDict, total=False):
     """Value of ``proof.session`` in ``cell.json``; empty without a session.
 
-    ``paths``: interface → ``{bytes_up, bytes_down, copied_up, copied_down}``. ``bytes_*`` counts each stream byte once,
-    ``copied_*`` counts the copies. ``events``: events of the paths.
+    ``paths``: interface → ``{bytes_up, bytes_down, copied_up, copied_down}``. ``bytes_*`` counts each application byte
+    once, ``copied_*`` counts the bytes of further copies. ``events``: events of the paths.
     """
 
     paths: dict[str, dict[str, int]]

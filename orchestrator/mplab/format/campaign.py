@@ -1,4 +1,7 @@
-"""A campaign: ``campaign.json``, its jobs, and its state, which `mplab.campaign.state` derives from its events."""
+"""Models of a campaign: its jobs, ``campaign.json``, and its state, which `mplab.campaign.state` computes from events.
+
+A campaign is a series of runs, such as those of one night. A job is one planned run of it.
+"""
 
 import dataclasses
 from typing import Literal
@@ -15,7 +18,7 @@ CampaignPhase = Literal["planned", "running", "paused", "interrupted", "finished
 
 @dataclass(frozen=True, config=CONFIG)
 class Job:
-    """One experiment in one laboratory. A job becomes one run."""
+    """A planned run of a campaign: one experiment with one phone of one lab."""
 
     id: str
     """``01-apps-phone-1``."""
@@ -46,7 +49,7 @@ class Job:
 
 @dataclass(frozen=True, config=CONFIG)
 class Try:
-    """One start of a job's run, new or resumed."""
+    """One try at a job: it starts the job's run, or resumes the run of an earlier try."""
 
     number: int
     """Number of the try, from 1."""
@@ -66,7 +69,7 @@ class Try:
 
 @dataclass(frozen=True, config=CONFIG)
 class CellCounts:
-    """Outcomes of a run's cells."""
+    """Number of a run's cells, in total and by outcome."""
 
     total: int = 0
     ok: int = 0
@@ -77,7 +80,7 @@ class CellCounts:
 
 @dataclass(frozen=True, config=CONFIG)
 class JobStatus:
-    """A job after the last event. In JSON, the fields of `job` and of the state are in one object."""
+    """State of a job after the campaign's last event. In JSON, the fields of `job` are next to those of the state."""
 
     job: Job
     state: JobState = "waiting"
@@ -104,15 +107,15 @@ class JobStatus:
 
 @dataclass(frozen=True, config=CONFIG)
 class ResourceStatus:
-    """A phone, router, server or lab after the last event."""
+    """State of a phone, router, server or lab after the campaign's last event."""
 
     name: str
     job: str = ""
     """Id of the job that holds the resource; "": no job."""
     failures: int = 0
-    """Consecutive failed tries with the resource."""
+    """Number of consecutive failed tries with the resource."""
     rests: int = 0
-    """Consecutive rests after which the resource still failed."""
+    """Number of consecutive rests after which the resource still failed."""
     rests_until: float | None = None
     """Unix seconds at which the rest ends; None: the resource does not rest."""
     quarantined: bool = False
@@ -122,13 +125,13 @@ class ResourceStatus:
 
     @property
     def stopped(self) -> bool:
-        """Return whether the campaign has stopped using the resource."""
+        """Return whether the campaign does not use the resource now, because it rests or is quarantined."""
         return self.quarantined or self.rests_until is not None
 
 
 @dataclass(frozen=True, config=CONFIG)
 class Failure:
-    """One failure, for status pages and messages."""
+    """One failure of a job, of a resource or of the disk, for status pages and messages."""
 
     t: float
     """Unix seconds."""
@@ -139,7 +142,7 @@ class Failure:
 
 @dataclass(frozen=True, config=CONFIG)
 class CampaignState:
-    """A campaign after its last event."""
+    """State of a campaign after its last event."""
 
     phase: CampaignPhase = "planned"
     """A killed campaign stays "running". The campaign is alive only if a process holds its lock."""

@@ -17,7 +17,7 @@ class CampaignEvent(Event):
 
 
 class CampaignPlanned(CampaignEvent):
-    """The campaign has been planned: its first event, with all jobs."""
+    """First event of a campaign: it has been planned, with these jobs."""
 
     name: str
     title: str
@@ -25,14 +25,14 @@ class CampaignPlanned(CampaignEvent):
 
 
 class CampaignStarted(CampaignEvent):
-    """Jobs start from now on, in a new or a resumed campaign."""
+    """The campaign was started or resumed: jobs start from now on."""
 
     ends_by: float | None = None
     """Unix seconds by which the campaign must end."""
 
 
 class JobStarted(CampaignEvent):
-    """A try of a job starts."""
+    """A try at a job starts."""
 
     job: str
     run: str
@@ -42,7 +42,7 @@ class JobStarted(CampaignEvent):
 
 
 class JobEnded(CampaignEvent):
-    """A try of a job has ended. The job waits for the next try, or `JobFinished` follows."""
+    """A try at a job has ended. The job waits for its next try, unless `JobFinished` follows."""
 
     job: str
     run: str = ""
@@ -57,14 +57,14 @@ class JobEnded(CampaignEvent):
 
 
 class ResourceUsed(CampaignEvent):
-    """A try has shown whether the resources that it used (phones, routers, servers) work: `good`."""
+    """A try has shown that the phones, routers and servers that it used work (`good`), or that one of them fails."""
 
     resources: tuple[str, ...]
     good: bool
 
 
 class ResourceRests(CampaignEvent):
-    """A phone, router, server or lab rests: it is not used before `until`."""
+    """A phone, router, server or lab failed repeatedly, so the campaign does not use it before `until`: it rests."""
 
     resource: str
     until: float
@@ -73,20 +73,20 @@ class ResourceRests(CampaignEvent):
 
 
 class ResourceQuarantined(CampaignEvent):
-    """A resource is quarantined: it stays unused until a user releases it."""
+    """A phone, router, server or lab is quarantined: it stays unused until a user releases it."""
 
     resource: str
     reason: Text = ""
 
 
 class ResourceReleased(CampaignEvent):
-    """A resource is usable again: ``mplab nightly release``."""
+    """A user released a resource from rest or quarantine (``mplab nightly release``)."""
 
     resource: str
 
 
 class JobCompared(CampaignEvent):
-    """The run of a job was compared with earlier ones, or exceeds a budget."""
+    """The run of a job was compared with earlier runs, or does not meet a budget; `passed`: the result is good."""
 
     job: str
     passed: bool
@@ -115,7 +115,7 @@ class DiskEnough(CampaignEvent):
 
 
 class Notified(CampaignEvent):
-    """A message was sent, or sending it failed."""
+    """A message to a receiver was sent, or could not be sent."""
 
     kind: str = ""
     to: str = ""
@@ -124,22 +124,22 @@ class Notified(CampaignEvent):
 
 
 class CampaignPaused(CampaignEvent):
-    """``mplab nightly pause``: runs pause after their current cells."""
+    """A user paused the campaign (``mplab nightly pause``): its runs pause after their current cells."""
 
 
 class CampaignContinued(CampaignEvent):
-    """``mplab nightly continue``: a paused campaign continues."""
+    """A user continued the paused campaign (``mplab nightly continue``)."""
 
 
 class CampaignCut(CampaignEvent):
-    """Jobs were left out because they would not end in time."""
+    """Jobs were left out because they would not end within the campaign's time limit."""
 
     reason: Text = ""
     jobs: tuple[str, ...] = ()
 
 
 class Tidied(CampaignEvent):
-    """The retention rules were applied to a run."""
+    """A retention rule was applied to a run: its captures were compressed or removed, or the run was removed."""
 
     text: Text = ""
     freed_bytes: Whole = 0

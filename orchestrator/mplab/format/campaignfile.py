@@ -47,11 +47,11 @@ class RetentionFile(FileModel):
 
 
 class RetentionEvent(Event):
-    """Event of ``retention.jsonl``, in a run directory or next to the run directories."""
+    """An event in ``retention.jsonl``, which is in a run directory or next to the run directories."""
 
 
 class CaptureCompressed(RetentionEvent):
-    """A capture was compressed; logged in its run."""
+    """A capture was compressed; logged in the directory of its run."""
 
     file: str
     """Path relative to the run directory."""
@@ -64,7 +64,7 @@ class CaptureCompressed(RetentionEvent):
 
 
 class CaptureRemoved(RetentionEvent):
-    """A capture was removed; logged in its run."""
+    """A capture is removed; logged in the directory of its run before the removal."""
 
     file: str
     rule: str
@@ -73,7 +73,7 @@ class CaptureRemoved(RetentionEvent):
 
 
 class RunRemoved(RetentionEvent):
-    """A run was removed; logged next to the runs."""
+    """A run is removed; logged next to the run directories before the removal."""
 
     run: str
     rule: str
@@ -95,7 +95,7 @@ MailAddress = Annotated[
 
 
 class WebhookFile(FileModel):
-    """Messages by HTTP POST."""
+    """Receiver of messages by HTTP POST."""
 
     url_file: str = Field(min_length=1, description="File with the URL, a secret, in one line; mode 600.")
     format: Literal["json", "text"] = Field(
@@ -107,7 +107,7 @@ class WebhookFile(FileModel):
 
 
 class MailFile(FileModel):
-    """Messages by e-mail."""
+    """Receivers of messages by e-mail, and their mail server."""
 
     to: tuple[MailAddress, ...] = Field(min_length=1, description="Addresses of the recipients.")
     sender: MailAddress = Field(alias="from", description="Address of the sender.")
@@ -136,7 +136,7 @@ class MailFile(FileModel):
 
     @property
     def port_used(self) -> int:
-        """Configured port, or the usual one for `tls`."""
+        """Port of the mail server: the configured one, or the usual one for the encryption `tls`."""
         return self.port or _PORTS[self.tls]
 
 
@@ -170,7 +170,7 @@ def _parse_format(value: object) -> int:
 
 
 class ExperimentEntry(FileModel):
-    """One experiment of the campaign, and where it runs."""
+    """One experiment of the campaign, and the lab and phones on which it runs."""
 
     file: str = Field(min_length=1, description="Experiment file; relative to the campaign file.")
     lab: str = Field("", description="Lab file, or 'virtual'; default: the lab that the experiment names.")
@@ -199,7 +199,7 @@ Entry = Annotated[
 
 
 class BreakerFile(FileModel):
-    """Circuit breaker: when a phone, router, server or lab that fails repeatedly rests or is quarantined."""
+    """Circuit breaker: rules by which a phone, router, server or lab that fails repeatedly is taken out of use."""
 
     failures: int = Field(
         2, ge=1, description="Number of consecutive starts without an ok cell after which the resource rests."
@@ -257,6 +257,10 @@ class CampaignFile(FileModel):
     )
 
     def entries(self) -> list[ExperimentEntry]:
-        """Return the experiments, each as a mapping entry. Raises ValidationError: an entry is wrong."""
+        """Return the entries of `experiments`; an entry that is only a path is converted to the long form.
+
+        Raises:
+            ValidationError: an entry is wrong.
+        """
         short = [{"file": entry} if isinstance(entry, str) else entry for entry in self.experiments]
         return [ExperimentEntry.model_validate(entry) for entry in short]

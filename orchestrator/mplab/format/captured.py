@@ -18,7 +18,7 @@ class ConnectionRow(TypedDict):
 
 
 class SubflowRow(TypedDict):
-    """One TCP 4-tuple of a connection. ``unique_*``: bytes without retransmissions and reinjections."""
+    """One subflow (TCP 4-tuple) of a connection. ``unique_*``: bytes without retransmissions and reinjections."""
 
     connection_id: int
     role: Literal["initial", "additional"]
@@ -32,7 +32,7 @@ class SubflowRow(TypedDict):
 
 
 class CapturedTables(TypedDict):
-    """Both tables for a set of captures."""
+    """The tables ``connections`` and ``subflows`` of a set of captures."""
 
     connections: list[ConnectionRow]
     subflows: list[SubflowRow]

@@ -22,7 +22,7 @@ Outcome = Literal["ok", "invalid", "failed"]
 
 
 class AttemptRecord(Record):
-    """One attempt at a cell."""
+    """Outcome of one attempt at a cell."""
 
     attempt: Whole = 0
     outcome: Outcome
@@ -39,7 +39,7 @@ class LinkAsked(Record):
 
 
 class LinkMeasured(Record):
-    """Values that the probe measured; None: not measured."""
+    """Condition of an interface's path, as measured by the probe; None: not measured."""
 
     down_kbps: Quantity = None
     up_kbps: Quantity = None
@@ -59,7 +59,7 @@ class LinkProof(Record):
 
 
 class SubflowCount(Record):
-    """Number of established subflows over one interface, and the bytes they carried."""
+    """Number of MPTCP subflows that were established over one interface, and the bytes that they carried."""
 
     established: Whole = 0
     bytes_up: Whole = 0
@@ -67,7 +67,7 @@ class SubflowCount(Record):
 
 
 class SessionPath(Record):
-    """Stream bytes that one path of an MPFlex session carried, each byte once, and bytes of copies."""
+    """Application bytes that one path of an MPFlex session carried: each byte once, and bytes of further copies."""
 
     bytes_up: Whole = 0
     bytes_down: Whole = 0
@@ -95,7 +95,7 @@ class TransportProof(Record):
 
 
 class CaptureRecord(Record):
-    """One capture file."""
+    """One capture file: its interface, and its numbers of captured and dropped packets."""
 
     file: str = ""
     interface: str = ""
@@ -120,7 +120,7 @@ class CongestionControlRecord(Record):
 
 
 class CellHost(Record):
-    """Load of the host."""
+    """Load of the host before, during and after the cell."""
 
     load_before: Quantity = None
     load_after: Quantity = None
@@ -135,7 +135,7 @@ class CellHost(Record):
 
 
 class CellRecord(Record):
-    """``cell.json``."""
+    """Content of ``cell.json``: the record of one cell."""
 
     format: Literal[1] = 1
     id: CellId
@@ -168,7 +168,7 @@ FORMAT = 1
 
 
 class ScoreRow(Record):
-    """One value of a metric, with its unit."""
+    """One value of a metric in a cell, with its unit."""
 
     metric: str
     value: float
@@ -177,7 +177,7 @@ class ScoreRow(Record):
 
 
 class Scores(Record):
-    """``scores.json``."""
+    """Content of ``scores.json``: the scores of one cell."""
 
     format: int = FORMAT
     cell: str = ""

@@ -1,4 +1,4 @@
-"""Condition of one direction of a path: treatment of the packets that travel that way."""
+"""Condition of one direction of a path: rate, delay, loss and queue of the packets that travel that way."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal
@@ -37,7 +37,7 @@ class QueueJson(TypedDict, total=False):
 
 @dataclass(frozen=True, config=CONFIG)
 class Queue:
-    """Queue before a link: its length and its discipline.
+    """Queue in front of a link: its length and its discipline.
 
     Attributes:
         target_ms: acceptable standing queue delay (RFC 8289 §4.2); only for `CONTROLLED` disciplines.
@@ -53,7 +53,7 @@ class Queue:
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, data: object) -> object:
-        """Also accept the output of `to_json`."""
+        """Convert input in the form of `to_json` to field values; return other input unchanged."""
         if not isinstance(data, dict):
             return data
         units = {unit: data[unit] for unit in ("bytes", "packets") if unit in data}
@@ -61,7 +61,10 @@ class Queue:
 
     @model_serializer
     def to_json(self) -> QueueJson:
-        """Return ``{"bytes": 150000}`` or ``{"packets": 100, "discipline": "codel", "target_ms": 5, …}``."""
+        """Return the queue as in manifest.json.
+
+        Examples: ``{"bytes": 150000}``, ``{"packets": 100, "discipline": "codel", "target_ms": 5, …}``.
+        """
         described: QueueJson = {"bytes": self.length} if self.unit == "bytes" else {"packets": self.length}
         if self.discipline != "drop-tail":
             described["discipline"] = self.discipline
@@ -70,7 +73,7 @@ class Queue:
         return described
 
     def __str__(self) -> str:
-        """Return the queue as in a link file, or for people: ``100 packets, codel 5 ms / 100 ms``."""
+        """Return the queue as text, like the value in a link file: ``100 packets, codel 5 ms / 100 ms``."""
         words = [format_size(self.length) if self.unit == "bytes" else f"{self.length} packets"]
         if self.discipline in CONTROLLED:
             times = f"{format_duration_ms(self.target_ms)} / {format_duration_ms(self.interval_ms)}"
@@ -81,7 +84,7 @@ class Queue:
 
 
 class GilbertElliottJson(TypedDict):
-    """Burst losses in a record."""
+    """Model of burst losses in a record."""
 
     p_percent: float
     r_percent: float
@@ -116,7 +119,7 @@ class GilbertElliott:
 
     @property
     def mean_percent(self) -> float:
-        """Long-run loss rate: the state is bad for p / (p + r) of the packets."""
+        """Long-run loss rate, percent of the packets; p / (p + r) of the packets meet the bad state."""
         bad = self.p_percent / (self.p_percent + self.r_percent)
         return self.good_loss_percent * (1 - bad) + self.bad_loss_percent * bad
 
@@ -126,7 +129,7 @@ class GilbertElliott:
         return max(1 - (self.p_percent + self.r_percent) / 100, 0.0)
 
     def __str__(self) -> str:
-        """Return ``1 % in bursts (p 0.2 %, r 20 %)``, and loss rates that differ from the defaults."""
+        """Return the model as text: ``1 % in bursts (p 0.2 %, r 20 %)``, also with loss rates that are not defaults."""
         parts = [f"p {format_percent(self.p_percent)}", f"r {format_percent(self.r_percent)}"]
         if self.good_loss_percent:
             parts.append(f"good {format_percent(self.good_loss_percent)}")
@@ -140,7 +143,7 @@ Loss = float | GilbertElliott
 
 
 class DirectionJson(TypedDict, total=False):
-    """A direction in a record."""
+    """Condition of one direction of a path in a record."""
 
     rate_kbps: float
     """0: unlimited. Not with a trace."""
@@ -158,7 +161,7 @@ class DirectionJson(TypedDict, total=False):
 
 @dataclass(frozen=True, config=CONFIG)
 class Direction:
-    """Condition of the packets of one direction."""
+    """Condition of one direction of a path: rate, delay, jitter, loss, reordering, duplicates, queue."""
 
     rate_kbps: float | None = None
     """None: unlimited, or by `trace`."""
@@ -175,13 +178,13 @@ class Direction:
 
     @property
     def loss_percent(self) -> float:
-        """Long-run loss rate."""
+        """Long-run loss rate, percent of the packets."""
         return self.loss.mean_percent if isinstance(self.loss, GilbertElliott) else self.loss
 
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, data: object) -> object:
-        """Also accept the output of `to_json`."""
+        """Convert input in the form of `to_json` to field values; return other input unchanged."""
         if not isinstance(data, dict):
             return data
         names = (("distribution", "jitter_distribution"), ("loss", "loss_percent"), ("loss", "loss_model"))
@@ -190,7 +193,7 @@ class Direction:
 
     @model_serializer
     def to_json(self) -> DirectionJson:
-        """Return the direction as in manifest.json: the basic keys, and others that differ from their defaults.
+        """Return the direction as in manifest.json: rate, delay, jitter, loss, and other values that are not defaults.
 
         A trace is recorded by name and SHA-256. Raises ValueError: the trace file is wrong.
         """
@@ -223,11 +226,14 @@ class Direction:
         return described
 
     def text(self, key: str) -> str:
-        """Return one value as in a file; `key` is a key of a direction there: ``loss`` → ``1 %``. Raises KeyError."""
+        """Return the value of a link file's key, in the form of the file: ``loss`` → ``1 %``. Raises KeyError."""
         return _TEXTS[key](self)
 
     def extras(self) -> list[str]:
-        """Return values that differ from the defaults, except rate and delay: ``loss 1 %``, ``queue 100 packets``."""
+        """Return the values that differ from their defaults as text: ``loss 1 %``, ``queue 100 packets``.
+
+        Rate and delay are left out.
+        """
         values = (
             ("loss", self.loss),
             ("jitter", self.jitter_ms),

@@ -25,10 +25,10 @@ END_OF_TIME_S = 1e11
 
 
 class Event(Record):
-    """One line: ``{"t": <unix s>, "event": NAME, …}``. `CellStarted` has the name ``cell_started``.
+    """One event, a line of a log: ``{"t": <unix s>, "event": NAME, …}``. `CellStarted` has the NAME ``cell_started``.
 
-    Each log has a base class, from which its kinds derive directly. An instance of the base class itself is an event
-    of a kind that this version does not know.
+    Each log has a base class, from which its kinds of events derive directly. An instance of the base class itself is
+    an event of a kind that this version does not know.
     """
 
     t: Annotated[float, Field(ge=0, lt=END_OF_TIME_S)] = 0.0
@@ -43,7 +43,11 @@ class Event(Record):
 
     @classmethod
     def parse(cls, line: Mapping[str, object]) -> Self:
-        """Return the event of a line, as an instance of its kind. Raises InputError: a field is missing or wrong."""
+        """Return the event of a parsed line, as an instance of the class of its kind.
+
+        Raises:
+            InputError: a field is missing or wrong.
+        """
         name = str(line.get("event"))
         try:
             kind: type[Self] = kinds_of(cls).get(name, cls)
@@ -58,20 +62,20 @@ AnyEvent = TypeVar("AnyEvent", bound=Event)
 
 
 def name_of(kind: type[Event]) -> str:
-    """Return the name of a kind: ``cell_started`` of `CellStarted`."""
+    """Return the name, in logs, of a class of events: ``cell_started`` for `CellStarted`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
 
 
 @cache
 def kinds_of(base: type[AnyEvent]) -> Mapping[str, type[AnyEvent]]:
-    """Return the kinds of a log by name, in the order of their definition."""
+    """Return name → class for each kind of event of a log, in the order of their definition."""
     return {name_of(kind): kind for kind in base.__subclasses__()}
 
 
 class EventLog(Closing):
-    """Append events, each with one write. After a crash, or for a reader, only the last line can be incomplete.
+    """A log file to which events are appended, each with one write. Several threads may append.
 
-    Safe for use by several threads.
+    Only the last line can be incomplete: after a crash, or while another process reads the file.
     """
 
     def __init__(
@@ -163,7 +167,7 @@ class EventTail(Closing, Generic[AnyEvent]):
             self._file = path.open("rb")
 
     def poll(self) -> list[AnyEvent]:
-        """Return the events appended since the last call. Raises InputError: a line is not an event."""
+        """Return the events that were appended since the last call. Raises InputError: a line is not an event."""
         with _readable(self._path):
             *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
         records = [_record(line) for line in lines if line]
@@ -211,7 +215,7 @@ def _record(line: bytes) -> _Line | None:
 
 
 def _mend(descriptor: int, path: Path) -> None:
-    """Make the file end with a newline, so that no event is appended to an incomplete line."""
+    """Repair a last line without newline, so that no event is appended to it: complete it, or remove it if damaged."""
     content = path.read_bytes()
     if not content or content.endswith(b"\n"):
         return

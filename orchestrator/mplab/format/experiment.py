@@ -1,6 +1,6 @@
-"""The experiment with all names resolved and all defaults filled in, as in manifest.json.
+"""Models of an experiment in manifest.json, with all names resolved and all defaults filled in.
 
-An experiment file has another form (`mplab.userfiles.experiment`).
+`mplab.userfiles.experiment` has the models of an experiment file.
 """
 
 import dataclasses
@@ -43,7 +43,7 @@ _NOT_RECORDED = Field(exclude=True)
 
 @dataclass(frozen=True, config=CONFIG)
 class Tolerance:
-    """Maximum difference between probed and requested link, percent of the requested value."""
+    """Maximum difference of a path's probed RTT and rate from the requested ones, percent of the requested value."""
 
     rtt_percent: float = 10.0
     rate_percent: float = 10.0
@@ -51,7 +51,7 @@ class Tolerance:
 
 @dataclass(frozen=True, config=CONFIG)
 class ScenarioRecord:
-    """One scenario of the experiment: `name` is the plug-in, `label` identifies this use of it."""
+    """One use of a scenario in an experiment: `name` is that of the plug-in, `label` identifies this use."""
 
     label: RecordName
     name: RecordName
@@ -61,7 +61,7 @@ class ScenarioRecord:
 
 @dataclass(frozen=True, config=CONFIG)
 class TransportRecord:
-    """One transport of the experiment, with its style in every figure."""
+    """One use of a transport in an experiment, with its options and its style in figures."""
 
     label: RecordName
     name: RecordName
@@ -77,16 +77,16 @@ class TransportRecord:
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, data: object) -> object:
-        """Also accept records of older versions."""
+        """Convert a record of an older version to the present form."""
         return upgrade_transport(data)
 
     @property
     def single_path(self) -> bool:
-        """Return whether the transport uses only one path."""
+        """Return whether the transport uses only one path (interface)."""
         return len(self.paths) == 1
 
     def dressed(self, position: int) -> "TransportRecord":
-        """Return the transport with title, colour and marker. Old or foreign records may lack them.
+        """Return the transport with default title, colour and marker where its record has none, as old records may.
 
         Args:
             position: index of the transport in the experiment, from 0.
@@ -99,7 +99,7 @@ class TransportRecord:
 
 @dataclass(frozen=True, config=CONFIG, kw_only=True)
 class Claim:
-    """Gain that a paper reports for a transport over the best of some others: a range, percent."""
+    """Claim of a paper: range, in percent, of a transport's gain over the best of several other transports."""
 
     text: str
     source: str = ""
@@ -112,7 +112,7 @@ class Claim:
     scenarios: tuple[str, ...] = ()
     """Labels; empty: all."""
     links: tuple[str, ...] = ()
-    """Empty: all."""
+    """Names of link conditions; empty: all."""
     against_link: str = ""
     """Link condition of the other transports; "": the same as that of the transport."""
 
@@ -123,20 +123,20 @@ class Claim:
 
 @dataclass(frozen=True, config=CONFIG)
 class Limit:
-    """A number with the unit in which the file gives it; unit "": none."""
+    """Limit in a budget: a number, and its unit as in the experiment file; unit "": the number has none."""
 
     value: float
     unit: str = ""
 
     @property
     def text(self) -> str:
-        """Value as in a file."""
+        """Number and unit as in an experiment file: ``2 s``."""
         return f"{self.value:g} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True, config=CONFIG)
 class Budget:
-    """Limit of a metric. Empty selectors match everything."""
+    """Limits of a metric for the cells selected by transport, scenarios, links and labels; an empty one selects all."""
 
     metric: str
     transport: str = ""
@@ -149,12 +149,12 @@ class Budget:
     at_least: Limit | None = None
     no_worse_than_percent: float | None = None
     place: Annotated[str, _NOT_RECORDED] = ""
-    """File and line."""
+    """File and line of the rule, for messages."""
 
 
 @dataclass(frozen=True, config=CONFIG)
 class IntervalRule:
-    """Stop rule: the 95 % intervals of a metric are narrow enough for every transport."""
+    """Stop rule: the run ends when the 95 % confidence intervals of a metric are narrow enough for every transport."""
 
     metric: str
     within_percent: float
@@ -166,9 +166,9 @@ class IntervalRule:
     scenarios: tuple[str, ...] = ()
     """Labels; empty: all."""
     links: tuple[str, ...] = ()
-    """Empty: all."""
+    """Names of link conditions; empty: all."""
     place: Annotated[str, _NOT_RECORDED] = ""
-    """File and line."""
+    """File and line of the rule, for messages."""
 
     def is_about(self, scenario: str, link: str) -> bool:
         """Return whether the rule covers a scenario (by its label) under a link condition."""
@@ -176,7 +176,7 @@ class IntervalRule:
 
 
 def parse_time_of_day(value: object) -> time:
-    """Parse ``"06:00"``. Raises ValueError."""
+    """Parse a time of day: ``"06:00"``. Raises ValueError."""
     if isinstance(value, time):
         return value
     try:
@@ -199,8 +199,8 @@ class Ending:
     Attributes:
         max_s: maximum duration of the run, counted from each start or resume, seconds.
         until: time of day, in this host's time zone, by which the run must end.
-        failures: number of consecutive cells that are not ok.
-        interval: rule that ends the run when its intervals are narrow enough.
+        failures: number of consecutive cells that are not ok after which the run ends.
+        interval: rule that ends the run when its confidence intervals are narrow enough.
     """
 
     max_s: Annotated[float | None, OMIT_EMPTY] = None
@@ -209,7 +209,7 @@ class Ending:
     interval: Annotated[IntervalRule | None, OMIT_EMPTY] = None
 
     def deadline(self, begun: datetime) -> datetime | None:
-        """Return the time by which a run that started at `begun` must end, or None."""
+        """Return the time by which a run that started at `begun` must end; None: there is no time limit."""
         deadlines = [begun + timedelta(seconds=self.max_s)] if self.max_s is not None else []
         if self.until is not None:
             at = begun.replace(hour=self.until.hour, minute=self.until.minute, second=0, microsecond=0)
@@ -227,14 +227,17 @@ AT_THE_END = Ending()
 
 @dataclass(frozen=True, config=CONFIG)
 class Cells:
-    """A set of combinations, by patterns of labels. A factor without patterns matches every label."""
+    """A set of combinations of scenario, transport and link, by patterns of their labels.
+
+    A factor without patterns matches every label.
+    """
 
     scenario: Annotated[tuple[str, ...], OMIT_EMPTY] = ()
     transport: Annotated[tuple[str, ...], OMIT_EMPTY] = ()
     link: Annotated[tuple[str, ...], OMIT_EMPTY] = ()
 
     def have(self, combination: Sequence[str]) -> bool:
-        """Return whether the set contains (scenario, transport, link)."""
+        """Return whether the set contains the combination (scenario, transport, link)."""
         factors = zip((self.scenario, self.transport, self.link), combination, strict=True)
         return all(
             not patterns or any(fnmatchcase(label, pattern) for pattern in patterns) for patterns, label in factors
@@ -243,13 +246,13 @@ class Cells:
 
 @dataclass(frozen=True, config=CONFIG)
 class Matrix:
-    """Combinations of an experiment: those of `include` (empty: all) without those of `exclude`."""
+    """Combinations of scenario, transport and link that are run: `include` (empty: all) without `exclude`."""
 
     include: Annotated[tuple[Cells, ...], OMIT_EMPTY] = ()
     exclude: Annotated[tuple[Cells, ...], OMIT_EMPTY] = ()
 
     def has(self, combination: Sequence[str]) -> bool:
-        """Return whether (scenario, transport, link) is run."""
+        """Return whether the combination (scenario, transport, link) is run."""
         wanted = not self.include or any(cells.have(combination) for cells in self.include)
         return wanted and not any(cells.have(combination) for cells in self.exclude)
 
@@ -295,11 +298,11 @@ class ExperimentBase:
 
     @property
     def overhead_s(self) -> float:
-        """Usual time of a cell in addition to its scenario, seconds."""
+        """Usual duration of a cell in addition to that of its scenario, seconds."""
         return CELL_OVERHEAD_S + self.rest_s
 
     def determinants(self) -> dict[str, JsonValue]:
-        """Return the values that the results of every cell depend on, for the hashes of the cells."""
+        """Return field → value for the fields on which the results of every cell depend; part of each cell's hash."""
         values = {}
         for field in dataclasses.fields(ExperimentBase):
             rule, value = field.metadata.get("hashed"), getattr(self, field.name)
@@ -310,7 +313,7 @@ class ExperimentBase:
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
 class ExperimentRecord(ExperimentBase):
-    """``experiment`` in manifest.json."""
+    """Value of ``experiment`` in manifest.json."""
 
     scenarios: tuple[ScenarioRecord, ...] = ()
     transports: tuple[TransportRecord, ...] = ()

@@ -74,7 +74,10 @@ Command = Annotated[
 
 
 class Hooks(Record):
-    """Commands that the host runs, without a shell, by their time. A record has `timeout` only next to commands."""
+    """Commands that the host runs, without a shell, before and after a run or its cells.
+
+    A record without commands omits `timeout`.
+    """
 
     before_run: Annotated[tuple[Command, ...], OMIT_EMPTY] = Field(
         default=(), description="Before the lab starts; if one fails, no cell is run."
@@ -91,7 +94,7 @@ class Hooks(Record):
     timeout: Annotated[DurationS, Field(gt=0)] = Field(default=60.0, description="Time limit of each command.")
 
     def commands(self, name: str) -> tuple[Argv, ...]:
-        """Return the commands of one of `HOOK_NAMES`. Raises KeyError."""
+        """Return the commands of the hook `name`, one of `HOOK_NAMES`. Raises KeyError."""
         by_name = {
             "before_run": self.before_run,
             "after_run": self.after_run,
@@ -101,12 +104,12 @@ class Hooks(Record):
         return by_name[name]
 
     def __bool__(self) -> bool:
-        """Return whether there is any command."""
+        """Return whether any hook has a command."""
         return any(self.commands(name) for name in HOOK_NAMES)
 
     @property
     def of_cells(self) -> bool:
-        """Return whether there are commands around cells."""
+        """Return whether there are commands to run before or after cells."""
         return bool(self.before_cell or self.after_cell)
 
     @model_serializer(mode="wrap")
@@ -115,11 +118,11 @@ class Hooks(Record):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Describe all fields, although an instance without commands is written as ``{}``."""
+        """Return the JSON Schema of all fields, although an instance without commands is written as ``{}``."""
         return handler(cast("CoreSchema", {key: value for key, value in core.items() if key != "serialization"}))
 
     def text(self) -> str:
-        """Return all commands as text: ``before_run: 'logger begins'; after_cell: 'sync'``."""
+        """Return the commands of all hooks as text: ``before_run: 'logger begins'; after_cell: 'sync'``."""
         listed = {name: ", ".join(f"'{shlex.join(command)}'" for command in self.commands(name)) for name in HOOK_NAMES}
         return "; ".join(f"{name}: {commands}" for name, commands in listed.items() if commands)
 

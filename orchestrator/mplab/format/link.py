@@ -19,14 +19,14 @@ _PATH_OF: dict[object, str] = {interface: path for path, interface in INTERFACES
 
 
 class PathJson(TypedDict):
-    """Condition of a path in a record."""
+    """Condition of both directions of a path in a record."""
 
     down: DirectionJson
     up: DirectionJson
 
 
 class MomentJson(TypedDict):
-    """A change in a record; properties without a key do not change."""
+    """Change of one path at one time in a record. Properties without a key do not change."""
 
     at_s: float
     device: str
@@ -54,7 +54,7 @@ class LinkConditionJson(TypedDict):
 
 @dataclass(frozen=True, config=CONFIG)
 class Moment:
-    """Change of one path at one time."""
+    """Change of one path at one time while a scenario runs."""
 
     at_s: Annotated[float, Field(ge=-1e9, le=1e9)]
     """Seconds since the scenario started."""
@@ -73,13 +73,13 @@ class Moment:
 
     @property
     def device(self) -> str:
-        """Interface of the phone."""
+        """Interface of the phone that the path starts at: ``wlan0``."""
         return INTERFACES[self.path]
 
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, data: object) -> object:
-        """Also accept the output of `to_json`."""
+        """Convert input in the form of `to_json` to field values; return other input unchanged."""
         if not isinstance(data, dict) or "device" not in data:
             return data
         values = {**data, "path": _PATH_OF.get(data["device"], data["device"])}
@@ -120,11 +120,11 @@ class LinkCondition:
     """Condition that this one extends; "": none. Not recorded."""
 
     def paths(self) -> dict[str, PathCondition]:
-        """Return the paths by the phone's interface: ``wlan0`` and ``rmnet0``."""
+        """Return interface of the phone (``wlan0``, ``rmnet0``) → condition of its path."""
         return {"wlan0": self.wifi, "rmnet0": self.lte}
 
     def conditions(self) -> Iterator[tuple[str, PathCondition]]:
-        """Yield each condition of each path with its name: ``("wifi", …)``, ``("wifi at 15 s", …)``."""
+        """Yield (name, condition) of each path, at first and after each change: ``("wifi at 15 s", …)``."""
         yield "wifi", self.wifi
         yield "lte", self.lte
         for moment in self.changes:
@@ -141,7 +141,7 @@ class LinkCondition:
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, data: object) -> object:
-        """Also accept the output of `to_json`."""
+        """Convert input in the form of `to_json` to field values; return other input unchanged."""
         if not isinstance(data, dict) or not isinstance(data.get("paths"), dict):
             return data
         paths = {path: data["paths"][device] for path, device in INTERFACES.items() if device in data["paths"]}
@@ -174,5 +174,5 @@ def _ways(path: PathCondition) -> PathJson:
 
 
 def interface_title(name: str) -> str:
-    """Return ``WiFi (wlan0)`` for ``wlan0``; an interface without a common name is returned unchanged."""
+    """Return the title of an interface: ``WiFi (wlan0)`` for ``wlan0``; other interfaces are returned unchanged."""
     return f"{INTERFACE_TITLES[name]} ({name})" if name in INTERFACE_TITLES else name

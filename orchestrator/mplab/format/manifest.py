@@ -10,7 +10,7 @@ from mplab.format.record import LENIENT, OpenRecord, Record, RunId, Settings, up
 
 
 class HostRecord(OpenRecord):
-    """Machine that executed the run."""
+    """Host that executed the run: kernel, processors, memory, distribution."""
 
     kernel: str = ""
     cpus: int = 0
@@ -28,14 +28,14 @@ class GitRecord(OpenRecord):
 
 
 class ContainersRecord(OpenRecord):
-    """Containers of a lab."""
+    """Container images of a lab."""
 
     images: dict[str, str] = Field(default_factory=dict)
     """Image name → digest."""
 
 
 class LabRecord(OpenRecord):
-    """Lab of a run; further keys hold what its devices report."""
+    """Lab of a run. Further keys hold the facts that its devices report about themselves."""
 
     kind: str = ""
     same_clock: bool = False
@@ -50,7 +50,7 @@ class LabRecord(OpenRecord):
 
 
 class Manifest(Record):
-    """``manifest.json``."""
+    """Content of ``manifest.json``: the description of a run."""
 
     format: Literal[1] = 1
     run_id: RunId
@@ -65,7 +65,7 @@ class Manifest(Record):
 
     @property
     def transports(self) -> tuple[TransportRecord, ...]:
-        """Transports in their order, each with a title, a colour and a marker."""
+        """Transports of the experiment in its order, each with a title, a colour and a marker."""
         return tuple(transport.dressed(position) for position, transport in enumerate(self.experiment.transports))
 
     @property

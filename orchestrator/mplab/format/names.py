@@ -1,4 +1,4 @@
-"""Values of users' files that several models share: names and labels, host names, words of a given form."""
+"""Types of values in users' files that several models share: names, labels, host names, text that fits a pattern."""
 
 import re
 from ipaddress import ip_address
@@ -13,7 +13,7 @@ _VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 class FileModel(BaseModel):
-    """A mapping in a user's file: frozen, and unknown keys are refused."""
+    """Base class of the models of mappings in users' files. Instances are frozen; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -31,7 +31,7 @@ def is_name(text: str) -> bool:
 
 
 def parse_name(value: object) -> str:
-    """Return `value` if it is a name. Raises ValueError."""
+    """Return `value` if `is_name` accepts it. Raises ValueError."""
     if not isinstance(value, str):
         raise ValueError(f"found {describe(value)}, a name is needed: write it in quotes if it is one")  # noqa: TRY004
     if not is_name(value):
@@ -88,7 +88,7 @@ Host = Annotated[str, BeforeValidator(_parse_host)]
 def text_like(pattern: re.Pattern[str], kind: str, needed: str) -> BeforeValidator:
     """Return a validator that accepts text that fully matches `pattern`.
 
-    Other values raise ValueError: ``<kind> 'found': <needed>``.
+    For other values it raises ValueError: ``<kind> 'found': <needed>``.
     """
 
     def parse(value: object) -> str:

@@ -17,9 +17,12 @@ MARKERS = ("v", "P", "X", "*", "<", ">", "h", "p", "d", "8")
 
 
 def distinct_styles(uses: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]:
-    """Return a unique pair of colour and marker for each use (`name`, `colour`, `marker`).
+    """Return a unique pair (colour, marker) for each use of a transport in an experiment.
 
     The first use of a transport keeps the transport's own pair. Further uses get the next free pairs of the palette.
+
+    Args:
+        uses: name of the transport, its own colour and its own marker, for each use.
 
     Raises:
         ValueError: the palette has too few pairs.
@@ -36,7 +39,11 @@ def distinct_styles(uses: Sequence[tuple[str, str, str]]) -> list[tuple[str, str
 
 
 def _palette() -> Iterator[tuple[str, str]]:
-    """Yield every pair once. Consecutive pairs differ in both colour and marker. Raises ValueError: no pair is left."""
+    """Yield every pair (colour, marker) of the palette once; consecutive pairs differ in both.
+
+    Raises:
+        ValueError: no pair is left.
+    """
     for shift in itertools.count():
         if shift == len(MARKERS):
             raise ValueError(f"more than {len(COLOURS) * len(MARKERS)} variants of transports cannot be told apart")

@@ -30,27 +30,30 @@ class PathCondition:
         jitter_ms: float = 0.0,
         queue: Queue = Queue(),  # noqa: B008 - frozen
     ) -> Self:
-        """Return a path whose directions differ only in their rates (None: unlimited); each has half the RTT."""
+        """Return a path condition whose directions differ only in their rates (None: unlimited).
+
+        Each direction has half of `rtt_ms` as delay.
+        """
         up = Direction(up_kbps, rtt_ms / 2, jitter_ms, loss=loss_percent, queue=queue)
         return cls(down=replace(up, rate_kbps=down_kbps), up=up)
 
     def way(self, way: Way) -> Direction:
-        """Return one of the two directions."""
+        """Return the condition of direction `way`: ``down`` or ``up``."""
         return self.down if way == "down" else self.up
 
     @property
     def down_kbps(self) -> float | None:
-        """Rate towards the phone; None: unlimited, or set by a trace."""
+        """Rate towards the phone, kbit/s; None: unlimited, or set by a trace."""
         return self.down.rate_kbps
 
     @property
     def up_kbps(self) -> float | None:
-        """Rate from the phone; None: unlimited, or set by a trace."""
+        """Rate from the phone, kbit/s; None: unlimited, or set by a trace."""
         return self.up.rate_kbps
 
     @property
     def rtt_ms(self) -> float:
-        """Round-trip time of the idle path."""
+        """Round-trip time of the idle path, ms."""
         return self.down.delay_ms + self.up.delay_ms
 
     @property
@@ -60,11 +63,11 @@ class PathCondition:
         return round(100 * (1 - delivered), 6)
 
     def dark(self) -> Self:
-        """Return the same path with 100 % loss."""
+        """Return the same condition, but with 100 % loss in both directions."""
         return replace(self, down=replace(self.down, loss=100.0), up=replace(self.up, loss=100.0))
 
     def problems(self) -> Iterator[str]:
-        """Yield the contradictions in the condition, as text."""
+        """Yield one sentence for each contradiction between values of the condition."""
         texts = {direction: list(_problems(self.way(direction))) for direction in WAYS}
         if texts["down"] == texts["up"]:
             half = " (half the rtt)" if self.down.delay_ms else ""
@@ -73,7 +76,7 @@ class PathCondition:
             yield from (f"{direction}: {text}" for direction, problems in texts.items() for text in problems)
 
     def __str__(self) -> str:
-        """Return ``7.04 Mbit/s down, 2.02 Mbit/s up, RTT 50 ms``, and the values that differ from the defaults."""
+        """Return ``7.04 Mbit/s down, 2.02 Mbit/s up, RTT 50 ms``, and other values that differ from their defaults."""
         parts = [f"{self.down.text('rate')} down", f"{self.up.text('rate')} up"]
         rtt = f"RTT {format_duration_ms(self.rtt_ms)}"
         if self.down.delay_ms != self.up.delay_ms:

@@ -12,7 +12,7 @@ RecordLabel = Annotated[RecordName, BeforeValidator(label_of)]
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
 class CellSpec:
-    """One cell of the plan. Scenario and transport are identified by their labels."""
+    """One planned cell: a repetition of one combination of scenario, transport (both by label) and link condition."""
 
     id: CellId
     """``0007-web-mptcp-baseline-r2``."""
@@ -33,7 +33,7 @@ class CellSpec:
 
 @dataclass(frozen=True, config=CONFIG)
 class SkippedTransport:
-    """Transport that this lab cannot run."""
+    """Transport that the lab cannot run, and the reason."""
 
     transport: RecordLabel | Literal[""] = ""
     """Label of the transport."""
@@ -42,7 +42,7 @@ class SkippedTransport:
 
 @dataclass(frozen=True, config=CONFIG)
 class Plan:
-    """Cells of a run, in order."""
+    """Plan of a run: its cells in order, their estimated time, and the transports that are left out."""
 
     cells: tuple[CellSpec, ...] = ()
     estimate_s: float = 0.0

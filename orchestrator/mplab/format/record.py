@@ -27,15 +27,15 @@ from mplab.base.paths import RMNET, WLAN
 
 
 def label_of(value: object) -> object:
-    """Return the label of a level of a factor.
+    """Return the label of the scenario, transport or link in a cell's record.
 
-    Older versions wrote the whole object, with its label or name, into a cell's specification.
+    Older versions wrote the whole object, with its label or name, in place of the label.
     """
     return value.get("label") or value.get("name") if isinstance(value, dict) else value
 
 
 def upgrade_lab(value: object) -> object:
-    """Return the lab as a mapping. In older records it is missing or only a kind, and has no ``same_clock``."""
+    """Return a record's lab as a mapping. In older records, it is missing, only a kind, or lacks ``same_clock``."""
     if isinstance(value, BaseModel):
         return value
     lab = {"kind": value} if isinstance(value, str) else value if isinstance(value, Mapping) else {}
@@ -43,12 +43,12 @@ def upgrade_lab(value: object) -> object:
 
 
 def upgrade_link_proof(value: object) -> object:
-    """Return the proof of a path with its shaper, ``where``. In older records the shaper was always ``linkem``."""
+    """Return a path's link proof with the key ``where``, the shaper. Older records lack it: they used ``linkem``."""
     return {"where": "linkem", **value} if isinstance(value, Mapping) else value
 
 
 def upgrade_transport(found: object) -> object:
-    """Return a transport with `paths` and `sessions`. In older records, the transport's name implies both."""
+    """Return a transport's record with the keys ``paths`` and ``sessions``, derived from the name in older records."""
     if not isinstance(found, dict):
         return found
     name = str(found.get("name", ""))
@@ -63,7 +63,7 @@ CONFIG = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
 class Record(BaseModel):
-    """Frozen record that ignores unknown keys. A field has an alias where its key is a Python keyword."""
+    """Base class of immutable records; unknown keys are ignored. A key that is a Python keyword is a field's alias."""
 
     model_config = ConfigDict(
         **CONFIG, frozen=True, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
@@ -71,12 +71,12 @@ class Record(BaseModel):
 
 
 class OpenRecord(Record):
-    """Frozen record that keeps unknown keys."""
+    """Base class of immutable records that keep unknown keys."""
 
     model_config = ConfigDict(extra="allow")
 
     def content(self) -> dict[str, JsonValue]:
-        """Return the keys that were given, in their order."""
+        """Return the keys of the record that were read or set, with their values, as a JSON object."""
         return _JSON_OBJECT.validate_python(self.model_dump(mode="json", exclude_unset=True))
 
 
@@ -129,7 +129,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def json_of(record: object) -> dict[str, JsonValue]:
-    """Return a dataclass or model of a record as a JSON object."""
+    """Return a record, or a dataclass that is part of one, as a JSON object."""
     return _JSON_OBJECT.validate_python(TypeAdapter(type(record)).dump_python(record, mode="json"))
 
 

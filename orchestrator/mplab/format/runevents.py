@@ -19,7 +19,7 @@ class RunEvent(Event):
 
 
 class RunPlanned(RunEvent):
-    """The run has been planned: its first event, with all cells."""
+    """First event of a run: it has been planned, with these cells."""
 
     cells: tuple[CellSpec, ...] = ()
     estimate_s: float = 0.0
@@ -34,25 +34,25 @@ class DeadlineSet(RunEvent):
 
 
 class RunStarted(RunEvent):
-    """Cells run from now on."""
+    """The run was started or resumed: cells run from now on."""
 
     cells: Whole = 0
     """Number of cells that are not complete."""
 
 
 class RunResumed(RunEvent):
-    """An interrupted run continues; pause and continue requests from before no longer count."""
+    """An interrupted run was resumed. Earlier requests to pause or continue are void."""
 
     complete: Whole = 0
     """Number of cells that stay complete."""
     again: tuple[str, ...] = ()
-    """Cells that were complete and run again."""
+    """Ids of cells that were complete, but run again."""
     git: Annotated[GitRecord | None, OMIT_EMPTY] = None
     """Checkout of this process, if it differs from that at the start of the run."""
 
 
 class LabUp(RunEvent):
-    """The lab is up; further keys hold what its devices report: ``nodes``, ``routers``, ``phone``, ``containers``."""
+    """The lab is up. Further keys hold facts from its devices: ``nodes``, ``routers``, ``phone``, ``containers``."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -72,7 +72,7 @@ class CellStep(RunEvent):
 
 
 class LabRestored(RunEvent):
-    """Programs of the lab had ended and were restarted."""
+    """Programs of the lab that had ended unexpectedly were restarted."""
 
     cell: str = ""
     programs: tuple[Text, ...] = ()
@@ -85,11 +85,11 @@ class PhoneRecovered(RunEvent):
     cell: str = ""
     attempt: Whole = 0
     by: str = ""
-    """Rung of the recovery ladder that helped."""
+    """Step of the recovery procedure that helped."""
 
 
 class CellRetried(RunEvent):
-    """An attempt was not ok and is repeated."""
+    """An attempt at a cell was not ok, so the cell is attempted again."""
 
     cell: str = ""
     attempt: Whole = 0
@@ -97,7 +97,7 @@ class CellRetried(RunEvent):
 
 
 class CellFinished(RunEvent):
-    """A cell is complete."""
+    """A cell is complete: its outcome is final."""
 
     cell: str
     outcome: Outcome
@@ -106,7 +106,7 @@ class CellFinished(RunEvent):
 
 
 class IntervalChecked(RunEvent):
-    """The stop rule for intervals was evaluated between two blocks."""
+    """The stop rule for confidence intervals was evaluated between two blocks; `enough`: it ends the run."""
 
     blocks: Whole = 0
     """Number of complete blocks."""
@@ -123,15 +123,15 @@ class HookFailed(RunEvent):
 
 
 class PauseAsked(RunEvent):
-    """``mplab pause`` was requested."""
+    """A user requested a pause (``mplab pause``)."""
 
 
 class ContinueAsked(RunEvent):
-    """``mplab continue`` was requested."""
+    """A user requested the end of a pause (``mplab continue``)."""
 
 
 class RunPaused(RunEvent):
-    """No further cell starts until the run is continued."""
+    """The run is paused: no further cell starts until it is continued."""
 
 
 class RunContinued(RunEvent):
@@ -139,27 +139,27 @@ class RunContinued(RunEvent):
 
 
 class RunCut(RunEvent):
-    """The run's own rules ended it before its plan was done."""
+    """A stop rule ended the run before all cells were run."""
 
     reason: Text = ""
     cells: tuple[str, ...] = ()
-    """Cells that are left out."""
+    """Ids of the cells that were left out."""
     interval: Annotated[Settings, OMIT_EMPTY] = Field(default_factory=dict)
-    """Intervals that were narrow enough."""
+    """Confidence intervals that were narrow enough."""
 
 
 class RunInterrupted(RunEvent):
-    """The run ended before its plan was done. It can be resumed."""
+    """The run was stopped before all cells were run. It can be resumed."""
 
     reason: Annotated[Text, OMIT_EMPTY] = ""
 
 
 class RunFinished(RunEvent):
-    """No cell is left to run."""
+    """The run has finished: no cell is left to run."""
 
     outcomes: dict[str, Whole] = Field(default_factory=dict)
 
 
 def planned_event(plan: Plan) -> RunPlanned:
-    """Return the event for a plan."""
+    """Return the event that records a run's plan."""
     return RunPlanned(cells=plan.cells, estimate_s=plan.estimate_s, skipped=plan.skipped)

@@ -8,7 +8,7 @@ By = Literal["css", "xpath", "id", "text", "description", "contains"]
 
 @dataclass(frozen=True)
 class Selector:
-    """One way to find an element, and fallbacks.
+    """A condition that finds an element on an app's screen, and fallbacks.
 
     Attributes:
         by: ``css`` or ``xpath`` (browsers only); ``id``, ``text``, ``description`` (for screen readers), or
@@ -23,5 +23,5 @@ class Selector:
 
     @property
     def alternatives(self) -> tuple["Selector", ...]:
-        """All selectors, this one first."""
+        """This selector and its fallbacks, in the order in which they are tried."""
         return Selector(self.by, self.value), *self.otherwise

@@ -1,4 +1,4 @@
-"""Table of web sites, their host names and addresses, and index of the generated files."""
+"""Web sites of the lab: the table that describes them, their host names and addresses, index of their files."""
 
 import json
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ Kind = Literal["page", "frame", "data", "css", "js", "image"]
 
 @dataclass(frozen=True)
 class Site:
-    """One row of han2015 table 1, with counts rounded to whole objects. `row` counts from 1."""
+    """One web site: row `row` (from 1) of han2015 table 1, with counts rounded to whole objects."""
 
     row: int
     slug: str
@@ -50,18 +50,18 @@ class Site:
 
     @property
     def size_bytes(self) -> int:
-        """Size of all objects (1 kB = 1000 bytes)."""
+        """Total size of the site's objects, bytes (1 kB = 1000 bytes)."""
         return round(self.size_kb * 1000)
 
     @property
     def network(self) -> str:
-        """Network of all hosts of the site."""
+        """IPv4 network of all hosts of the site: ``10.65.1.0/24``."""
         return f"10.65.{self.row}.0/24"
 
 
 @cache
 def load_sites(path: Path = DATA_DIR / "sites.yaml") -> tuple[Site, ...]:
-    """Return the sites of the table, in its order."""
+    """Return the sites in the order of the table."""
     rows = YAML(typ="safe").load(path)["sites"]
     return tuple(Site(row=number, **row) for number, row in enumerate(rows, start=1))
 
@@ -69,7 +69,7 @@ def load_sites(path: Path = DATA_DIR / "sites.yaml") -> tuple[Site, ...]:
 def delay_by_prefix(sites: tuple[Site, ...] | None = None) -> dict[str, float]:
     """Return address prefix → one-way delay between proxy and server, ms.
 
-    It is half the table's RTT for web sites, and a constant for the download, name and echo servers.
+    For web sites it is half the RTT in the table, for the download, name and echo servers a constant.
     """
     delays = {
         f"{FILE_ADDRESS}/32": FILE_DELAY_MS,
@@ -98,7 +98,7 @@ class SiteObject:
 
 @dataclass(frozen=True)
 class BuiltSite:
-    """Generated site. `hosts` are the first labels of its host names.
+    """A web site whose files were generated. `hosts` has the first labels of its host names: ``www``, ``img1``.
 
     Host number h, from 1, has the address 10.65.`row`.h for HTTP/2, and 10.65.`row`.(128 + h) for HTTP/1.1.
     """
@@ -127,13 +127,13 @@ class BuiltSite:
 
     @property
     def size_bytes(self) -> int:
-        """Size of all objects, bytes."""
+        """Total size of the site's objects, bytes."""
         return sum(item.size_bytes for item in self.objects)
 
 
 @dataclass(frozen=True)
 class SiteIndex:
-    """Generated sites. `root` holds one folder per host name."""
+    """All generated web sites, in folder `root`, which has one folder for each host name."""
 
     root: Path
     sites: tuple[BuiltSite, ...]
@@ -147,13 +147,13 @@ class SiteIndex:
         return {site.slug: site for site in self.sites}[slug]
 
     def save(self) -> None:
-        """Write ``index.json`` to the root."""
+        """Write the index to ``index.json`` in `root`."""
         text = json.dumps({"format": 1, "sites": [asdict(site) for site in self.sites]}, indent=1)
         (self.root / "index.json").write_text(text)
 
     @classmethod
     def load(cls, root: Path) -> Self:
-        """Read the ``index.json`` that `save` wrote."""
+        """Return the index that `save` wrote to ``index.json`` in `root`."""
         stored = json.loads((root / "index.json").read_text())
         sites = tuple(
             BuiltSite(

@@ -51,7 +51,10 @@ class TraceJson(TypedDict):
 
 @dataclass(frozen=True)
 class Trace:
-    """Trace in a file: one whole number of milliseconds a line, in ascending order. The trace repeats forever."""
+    """A packet-delivery trace in a file.
+
+    Each line is the time of one delivery opportunity: whole milliseconds, ascending. The trace repeats forever.
+    """
 
     file: Path
     """Path of the file; in a record, only its name."""
@@ -60,7 +63,7 @@ class Trace:
 
     @property
     def name(self) -> str:
-        """Name as in a link file."""
+        """Name of the trace in a link file: that of its file."""
         return self.file.name
 
     def times_ms(self) -> tuple[int, ...]:
@@ -89,7 +92,7 @@ class Trace:
 
 
 def _from_json(found: object) -> object:
-    """Also accept the output of `Trace.to_json`."""
+    """Convert input in the form of `Trace.to_json` to field values; return other input unchanged."""
     if isinstance(found, dict) and "name" in found:
         return {**found, "file": parse_trace_name(found["name"])}
     return found

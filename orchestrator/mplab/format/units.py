@@ -29,7 +29,7 @@ _QUANTITY = re.compile(r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[^\s
 
 @dataclass(frozen=True)
 class Quantity:
-    """One kind of quantity: its units with their sizes in the base unit, and its bounds."""
+    """One kind of quantity, like a rate: its units with their sizes in the base unit, and its bounds."""
 
     kind: str
     units: Mapping[str, Decimal]
@@ -82,17 +82,17 @@ class Quantity:
 
     @property
     def example(self) -> str:
-        """Example of a value, for messages."""
+        """Example of a value with its unit, for error messages: ``10 ms``."""
         return f"10 {self.base}"
 
     @property
     def units_text(self) -> str:
-        """Units for people: ``ms, s, min, h``."""
+        """All units as text: ``ms, s, min, h``."""
         return ", ".join(self.units)
 
     @property
     def pattern(self) -> str:
-        """Regular expression (ECMA 262) for the JSON Schema."""
+        """Regular expression (ECMA 262) that matches a number with one of the units, for the JSON Schema."""
         units = "|".join(re.escape(unit).replace("/", r"\/") for unit in self.units)
         return rf"^\s*\+?[0-9]+(\.[0-9]+)?\s*({units})\s*$"
 
@@ -321,8 +321,8 @@ def between(
 
     Args:
         key: key of the value in the file, for the message.
-        least: minimum, in the unit of the type.
-        most: maximum, in the unit of the type.
+        least: minimum, in the base unit of the type.
+        most: maximum, in the base unit of the type.
         rule: text of the allowed range in the message; ``{least}`` and ``{most}`` stand for the formatted bounds.
         write: formats a value; default: as seconds.
     """

@@ -20,7 +20,7 @@ _WHY = "tests that use no fixture of mplab need not wait for it"
 def mplab_cell(tmp_path: Path) -> "Callable[..., ScenarioCell]":
     """Return a function that makes a `mplab.testing.scenarios.ScenarioCell` in a temporary folder.
 
-    The function takes the arguments of the class, except `folder`.
+    The function takes the arguments of this class, except `folder`.
     """
     with deferred(_WHY):
         from mplab.testing.scenarios import ScenarioCell
@@ -33,7 +33,7 @@ def mplab_cell(tmp_path: Path) -> "Callable[..., ScenarioCell]":
 
 @pytest.fixture
 def mplab_problems() -> "Callable[[AnyScenario, str], list[str]]":
-    """Return the function `mplab.testing.scenarios.parameter_problems`, which checks a scenario's parameters."""
+    """Return the function `mplab.testing.scenarios.parameter_problems`, which checks parameters of a scenario."""
     with deferred(_WHY):
         from mplab.testing.scenarios import parameter_problems
     return parameter_problems
@@ -41,7 +41,7 @@ def mplab_problems() -> "Callable[[AnyScenario, str], list[str]]":
 
 @pytest.fixture
 def mplab_transport() -> "Callable[[str], Transport]":
-    """Return the function `mplab.testing.transports.transport_on_phone`, which makes a registered transport."""
+    """Return the function `mplab.testing.transports.transport_on_phone`, which returns a transport by its name."""
     with deferred(_WHY):
         from mplab.testing.transports import transport_on_phone
     return transport_on_phone
@@ -49,7 +49,7 @@ def mplab_transport() -> "Callable[[str], Transport]":
 
 @pytest.fixture
 def mplab_left_by() -> "Callable[[Transport], list[str]]":
-    """Return the function `mplab.testing.transports.left_by`, which lists the changes that a transport leaves."""
+    """Return the function `mplab.testing.transports.left_by`, which lists changes that a transport fails to undo."""
     with deferred(_WHY):
         from mplab.testing.transports import left_by
     return left_by

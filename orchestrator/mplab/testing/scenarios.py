@@ -1,4 +1,4 @@
-"""Run a scenario's cell without a lab: with a scripted phone, an app, and recorded observations."""
+"""Run a scenario without a lab, in a cell with a scripted phone and a given app; record its observations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -26,10 +26,10 @@ Reply = Callable[[Sequence[str]], CommandResult]
 
 
 class ScriptedPhone:
-    """A phone whose shell runs no command: a function returns the result of each command line.
+    """A phone whose shell runs no command: a function of the test returns the result of each command line.
 
     Attributes:
-        commands: the command lines that were run, in order.
+        commands: command lines that the shell was given, in order.
     """
 
     def __init__(self, reply: Reply) -> None:
@@ -39,17 +39,20 @@ class ScriptedPhone:
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """See `Phone`. Raises nothing, whatever the exit code is."""
+        """Record a command line, and return the result that the function of the test gives.
+
+        No error is raised, even if the exit code is not 0.
+        """
         self.commands.append(list(argv))
         return self._reply(argv)
 
     def program(self, program: Program) -> str:
-        """See `Phone`: ``/bin/NAME``."""
+        """Return the path of a program on the phone: ``/bin/NAME``."""
         return f"/bin/{program.name}"
 
 
 class CellSettings(TypedDict, total=False):
-    """Arguments of `ScenarioCell`."""
+    """Keyword arguments of `ScenarioCell`."""
 
     reply: Reply | None
     phone: object
@@ -61,22 +64,22 @@ class CellSettings(TypedDict, total=False):
 
 
 class ScenarioCell:
-    """A cell of a scenario.
+    """A cell in which a scenario can be run without a lab.
 
     Args:
-        folder: folder of the cell.
-        reply: returns the replies of the phone's shell; None: the scenario does not use a shell.
+        folder: folder for the files of the cell.
+        reply: returns the result of a command line of the phone's shell; None: the scenario does not use a shell.
         phone: the phone, in place of a `ScriptedPhone` with `reply`.
         ui: user interface of the app or browser that the scenario opens.
-        socks: see `Context`.
-        app_proxy: see `Context`.
-        facts: service → facts about it; see `Context`.
+        socks: value of `Context.socks`.
+        app_proxy: value of `Context.app_proxy`.
+        facts: service → facts about it, which `Context.service` returns.
         time_limit_s: time limit of the cell, seconds.
 
     Attributes:
-        context: context of the scenario.
+        context: `Context` that the scenario gets.
         observations: observations that the scenario has recorded, oldest first.
-        opened: number of apps that the scenario has opened.
+        opened: number of times that the scenario has opened the app or browser.
     """
 
     def __init__(
@@ -110,16 +113,16 @@ class ScenarioCell:
         )
 
     def run(self, scenario: AnyScenario, parameters: BaseModel) -> None:
-        """Run a scenario: open its session, run it, close it."""
+        """Run a scenario with `parameters` once: open its session, run the session, close it."""
         with scenario.open(self.context, parameters) as session:
             session.run()
 
     def scores(self, name: str) -> list[Value]:
-        """Score the observations with the ``scores.py`` of a registered scenario.
+        """Return the values that ``scores.py`` of the registered scenario `name` computes from the observations.
 
         Raises:
             ScenarioMissingError: the scenario cannot be imported.
-            WrongValueError: a value is not one of its ``METRICS``.
+            WrongValueError: a value does not fit the scenario's ``METRICS``.
         """
         return checked_values(load(name), self.observations, {}, self._folder)
 
@@ -134,10 +137,10 @@ class ScenarioCell:
 
 
 def parameter_problems(scenario: AnyScenario, text: str) -> list[str]:
-    """Return the problems of parameters, one line each in the form that users read; empty if there are none.
+    """Return the problems of a scenario's parameters, one line each in the form of error messages; empty: none.
 
     Args:
-        scenario: scenario with these parameters.
+        scenario: scenario that has the parameters.
         text: a YAML mapping, as below the scenario's name in an experiment file.
     """
     checker = Checker(parse_yaml(text.encode(), "x.yaml"))

@@ -1,4 +1,4 @@
-"""Test a transport without a lab: record its changes on a phone, and find those that remain."""
+"""Test a transport without a lab: record its changes on a phone, and find those that it does not undo."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ _REMOVE = ("del", "delete")
 
 
 class RecordingPhone:
-    """The part of `Phone` that transports use.
+    """A phone with the methods of `Phone` that transports use. It executes nothing, but records all changes.
 
     Attributes:
-        ip_commands: commands of ``ip``, in order.
-        sysctls: kernel parameters that were set.
-        default: interface of the default route.
+        ip_commands: ``ip`` commands that the transport gave, in order.
+        sysctls: kernel parameters that the transport set, with their values.
+        default: current interface of the default route.
     """
 
     name = "phone"
@@ -39,7 +39,7 @@ class RecordingPhone:
         self._links: dict[tuple[str, str], str] = {}
 
     def ip(self, *commands: str) -> None:
-        """See `Phone`. Records added objects and link attributes until they are removed."""
+        """Record ``ip`` commands, and the objects and link attributes that they add, until others remove them."""
         for command in commands:
             self.ip_commands.append(command)
             words = command.split()
@@ -55,29 +55,32 @@ class RecordingPhone:
                 self._links |= {(device, key): value for key, value in zip(settings[::2], settings[1::2], strict=False)}
 
     def prefer(self, interface: str) -> None:
-        """See `Phone`."""
+        """Record that the default route now uses `interface`."""
         self.default = interface
 
     def sysctl(self, values: Mapping[str, object]) -> None:
-        """See `Phone`."""
+        """Record the values of kernel parameters (sysctl)."""
         self.sysctls |= values
 
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """See `Phone`: every command does nothing and succeeds."""
+        """Do nothing, and return the result of a command that succeeds without output."""
         return CommandResult(0, "", "")
 
     def program(self, program: Program) -> str:
-        """See `Phone`."""
+        """Return the command of a program on the phone: its name."""
         return program.name
 
     def keep(self, name: str, text: str) -> str:
-        """See `Phone`."""
+        """Return the path that the phone's file `name` would have; no file is written."""
         return str(Path("/kept") / name)
 
     def left(self) -> list[str]:
-        """Return the changes that remain on the phone, except kernel parameters, which every run sets again."""
+        """Return the changes that were not undone, as text.
+
+        Kernel parameters are left out, because every run sets them again.
+        """
         route = [f"default route over {self.default}"] if self.default != WLAN else []
         links = [
             f"link {device}: {key} {value}"
@@ -88,12 +91,15 @@ class RecordingPhone:
 
 
 def transport_on_phone(name: str) -> Transport:
-    """Return a registered transport for the phone. `name` may include a variant: ``mpflex:minrtt``."""
+    """Return a registered transport for a `RecordingPhone`. `name` may include a variant: ``mpflex:minrtt``."""
     return transport_named(name, ADDRESSES)
 
 
 def left_by(transport: Transport) -> list[str]:
-    """Set up a transport on a phone and undo it. Return the changes that remain: none, if it is correct."""
+    """Set up a transport on a `RecordingPhone` and undo the set-up. Return the changes that were not undone, as text.
+
+    A correct transport leaves none.
+    """
     phone = RecordingPhone()
     with UndoStack() as undo:
         transport.setup(cast("Phone", phone), undo)

@@ -67,10 +67,10 @@ class _File(FileModel):
 
 @dataclass(frozen=True)
 class App:
-    """One version of an app.
+    """An app on one kind of phone: how it starts, and how its elements are found.
 
     Attributes:
-        start: argument of `Ui.open`; ``{NAME}`` stands for a value that is known only in the cell.
+        start: argument of `Ui.open` that starts the app; ``{NAME}`` stands for a value that is known only in the cell.
         elements: element name in the scenario → selector.
     """
 
@@ -84,7 +84,7 @@ class AndroidApp(App):
 
     Attributes:
         package: package name.
-        versions: first and last version that the selectors were written for.
+        versions: first and last version of the app that the selectors were written for.
         seen: phone and date on which the selectors worked, or a note that they were never tried.
         note: information for users.
         signed_in: the app needs a login by hand, so its data must not be cleared.
@@ -120,7 +120,7 @@ def load_app(folder: Path) -> App:
 
 
 def load_android_apps(folder: Path) -> Mapping[str, AndroidApp]:
-    """Return the Android apps of a scenario by name; empty: the scenario has none.
+    """Return name → Android app for the scenario in `folder`; empty: the scenario has no Android app.
 
     Raises:
         InputError: ``app.yaml`` is missing or wrong.
@@ -140,7 +140,7 @@ def load_android_app(folder: Path, name: str) -> AndroidApp:
 
 
 def selector_of(ways: Ways) -> Selector:
-    """Return the selector of an element, with its fallbacks, for the element's value in the file."""
+    """Convert the value of an element in ``app.yaml`` to a selector; its first way is tried first."""
     flat = [
         Selector(by, value)
         for alternative in ((ways,) if isinstance(ways, dict) else ways)
@@ -167,7 +167,7 @@ UiName = Literal["uiautomator2", "appium"]
 
 
 def android_apps(scenario: str) -> Mapping[str, AndroidApp]:
-    """Return the Android apps of a scenario, the default one first.
+    """Return name → Android app for the scenario with this name, the default app first.
 
     Raises:
         InputError: there is no such scenario, or its ``app.yaml`` is wrong.
@@ -177,13 +177,17 @@ def android_apps(scenario: str) -> Mapping[str, AndroidApp]:
 
 
 def app_files(scenario: str) -> dict[str, bytes]:
-    """Return the ``app.yaml`` of a scenario under its name in the run directory; {}: the scenario has none."""
+    """Return path in the run directory → content, for the scenario's ``app.yaml``; {}: the scenario has none."""
     path = SCENARIOS[scenario].folder() / FILE
     return {f"ui-scenarios/{scenario}/{FILE}": path.read_bytes()} if path.exists() else {}
 
 
 def chosen_app(scenario: str, app_of: Mapping[str, str] | None) -> AndroidApp | None:
-    """Return the Android app of a scenario: the choice in `app_of`, or the first in ``app.yaml``; None: there is none.
+    """Return the Android app that a scenario uses; None: the scenario has no Android app, or none of that name.
+
+    Args:
+        scenario: name of the scenario.
+        app_of: scenario → name of the chosen app; for a scenario that is not in it, the first app of its ``app.yaml``.
 
     Raises:
         InputError: the ``app.yaml`` is wrong.

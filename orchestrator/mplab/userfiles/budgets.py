@@ -17,7 +17,7 @@ _LIMIT = re.compile(r"(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z%][
 
 
 def parse_limit(value: object) -> Limit:
-    """Parse ``"2 s"``, ``"4.1"`` or ``4.1``. The unit is compared with that of the metric later.
+    """Parse a limit: ``"2 s"``, ``"4.1"`` or ``4.1``. The unit is compared with that of the metric later.
 
     Raises:
         ValueError: `value` is no number, with or without a unit.
@@ -38,7 +38,7 @@ LimitText = Annotated[
 
 
 class BudgetFile(FileModel):
-    """Limits of one metric."""
+    """Budget of one metric as written in a file: its limits, and the cells to which they apply."""
 
     transport: str = Field("", description="Label of the transport that it is about; all by default.")
     scenarios: tuple[str, ...] = Field((), description="Labels of the scenarios that it is about; all by default.")
@@ -76,13 +76,13 @@ BudgetsByMetric = Annotated[dict[str, Any], WithJsonSchema(_BUDGET_SCHEMA)]
 def read_budgets(
     checker: Checker, transports: Sequence[str], scenarios: Sequence[str], links: Sequence[str]
 ) -> list[Budget]:
-    """Return the valid budgets of a document, in its order. The problems of the others are added to `checker`.
+    """Return the valid budgets of an experiment file, in its order. Add the problems of the others to `checker`.
 
     Args:
-        checker: checker of an experiment file.
+        checker: checker of the experiment file.
         transports: labels of the experiment's transports.
-        scenarios: labels of its scenarios.
-        links: names of its link conditions.
+        scenarios: labels of the experiment's scenarios.
+        links: names of the experiment's link conditions.
     """
     budgets = []
     data = checker.document.data.get("budgets")

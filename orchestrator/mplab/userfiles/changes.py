@@ -1,7 +1,7 @@
-"""``changes`` of a link condition: changes of the paths while a scenario runs, as written in a file and expanded.
+"""Read ``changes`` of a link condition: changes of its paths while a scenario runs.
 
-A file states each change once. `spread` expands it into moments, one for each repetition and step. A moment has the
-whole condition of the path from that time on.
+A file states each change once. `spread` expands a change into moments, one for each repetition and step. A moment has
+the path's whole condition from that time on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -128,7 +128,7 @@ class ChangeFile(FileModel):
             yield f"every {every}, but one time lasts {format_duration_s(self.lasts_s)}: they overlap"
 
     def has(self, *names: str) -> bool:
-        """Return whether the file gives one of these keys."""
+        """Return whether the file gives at least one of these keys for the change."""
         return not self.model_fields_set.isdisjoint(names)
 
     @property
@@ -137,7 +137,7 @@ class ChangeFile(FileModel):
         return self.over if self.has("over") else self.gone if self.has("access_point") else 0.0
 
     def times_s(self) -> list[float]:
-        """Return the times at which the change starts, seconds."""
+        """Return the start of each occurrence of the change, seconds since the scenario started."""
         if not self.has("every"):
             return [self.at]
         count = int((self.until - self.at) / self.every + 1e-9) + 1
@@ -146,7 +146,7 @@ class ChangeFile(FileModel):
 
 @dataclass(frozen=True)
 class Misplaced:
-    """A change that is impossible at its time."""
+    """Problem of a change that is impossible at its time."""
 
     entry: int
     """Index in the list ``changes``, from 0."""
@@ -156,12 +156,12 @@ class Misplaced:
 def spread(
     paths: Mapping[PathName, PathCondition], changes: Sequence[ChangeFile], traces: Path
 ) -> tuple[tuple[Moment, ...], list[Misplaced]]:
-    """Return every moment of the changes in the order of time, and the changes that are impossible.
+    """Expand changes into moments. Return the moments in the order of time, and the changes that are impossible.
 
     Args:
-        paths: initial conditions of the paths.
-        changes: changes as written.
-        traces: folder of the traces.
+        paths: initial condition of each path.
+        changes: changes as written in a file.
+        traces: folder of the trace files.
     """
     count = sum(len(change.times_s()) * max(change.steps, 1) for change in changes)
     if count > MAX_MOMENTS:
@@ -185,8 +185,8 @@ def spread(
 def _stages(changes: Sequence[ChangeFile]) -> Iterator[tuple[float, int, int]]:
     """Yield (time in seconds, index of the change, stage) of every moment.
 
-    The stage numbers the steps of a change in steps, from 0. For a change of the access point, 0 is the loss of the
-    old one and 1 the new one. All other changes have only stage 0.
+    For a change in steps, the stage is the number of the step, from 0. For a change of the access point, stage 0 is
+    the loss of the old access point, and stage 1 the new one. All other changes have only stage 0.
     """
     for entry, change in enumerate(changes):
         stages = change.steps if change.has("over") else 2 if change.has("access_point") else 1
@@ -224,7 +224,7 @@ def _overlaps(changes: Sequence[ChangeFile], new_values: Sequence[Sequence[Setti
 
 @dataclass
 class _PathState:
-    """State of a path at one time."""
+    """State of a path after the changes so far."""
 
     path: PathName
     condition: PathCondition
@@ -236,7 +236,11 @@ class _PathState:
     """Values before the first step of the latest change in steps, by direction and attribute."""
 
     def happen(self, at_s: float, change: ChangeFile, new_values: Sequence[Setting], stage: int) -> Moment:
-        """Apply one stage of a change and return its moment. Raises ValueError: the change is impossible."""
+        """Apply one stage of a change to the path; return the stage as a moment.
+
+        Raises:
+            ValueError: the change is impossible.
+        """
         when = format_duration_s(at_s)
         self._check(change, when)
         last = not change.has("access_point") or stage == 1
@@ -326,12 +330,12 @@ def _words(
 
 
 def _place(key: str) -> int:
-    """Return the sort position of a key in a description; all keys of one direction have the same position."""
+    """Return the position of a change's key in its description; all keys of one direction have the same position."""
     return _VALUES.index(key.partition(".")[0])
 
 
 def _value_words(key: str, condition: PathCondition, keys: Sequence[str]) -> str:
-    """Return ``loss 3 %``, ``down 1 Mbit/s``, ``down loss 3 %``."""
+    """Return a changed key with its value in `condition`: ``loss 3 %``, ``down 1 Mbit/s``, ``down loss 3 %``."""
     head, dot, inner = key.partition(".")
     if head not in WAYS:
         other = condition.up if f"down.{key}" in keys else condition.down

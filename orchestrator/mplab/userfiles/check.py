@@ -1,4 +1,7 @@
-"""Check the kind of a document, and validate it. Each problem is one line: file, line, key, value, allowed values."""
+"""Check the kind of a user's file, and validate its content.
+
+Each problem is reported in one line: file, line, key, value, allowed values.
+"""
 
 import json
 import re
@@ -22,7 +25,7 @@ _FORMAT_KEYS = frozenset({"mplab", "mplab_campaign"})
 
 
 def tag_of(model: type[BaseModel]) -> str:
-    """Return the tag of a model in a discriminated union. Unlike a key of a file, it is not shown in messages."""
+    """Return the tag of a model in a discriminated union. Messages show keys of files, but no tags."""
     return f"‹{model.__name__}›"
 
 
@@ -39,7 +42,7 @@ class Checker:
         self._problems: set[Problem] = set(document.problems)
 
     def add(self, path: KeyPath, text: str) -> None:
-        """Add a problem of the value at `path`."""
+        """Add a problem of the document's value at `path`."""
         self._problems.add(self.document.problem(path, text))
 
     def model(
@@ -84,17 +87,17 @@ class Checker:
             self.add(path, "; or ".join(dict.fromkeys(texts)))
 
     def lines(self) -> list[str]:
-        """Return the problems in the order of lines; those of other files come last."""
+        """Return one line for each problem, sorted by line number; problems of other files come last."""
         ordered = sorted(self._problems, key=lambda problem: (problem.file != self.document.file, problem))
         return [problem.render() for problem in ordered]
 
     def raise_problems(self) -> None:
-        """Raise InputError with all problems, one a line, if there are any."""
+        """Raise InputError with one line for each problem, if there are any."""
         raise_lines(self.lines())
 
 
 def raise_lines(lines: list[str]) -> None:
-    """Raise InputError with the first 50 of `lines`, if there are any."""
+    """Raise InputError with `lines` as its message, shortened to the first 50; do nothing if there are none."""
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} more"]
     if lines:
@@ -102,7 +105,7 @@ def raise_lines(lines: list[str]) -> None:
 
 
 def _explain(model: type[BaseModel], details: ErrorDetails, loc: tuple[int | str, ...]) -> str:
-    """Return the text of a problem that pydantic found; `loc` is the path of the value in `model`."""
+    """Return mplab's text for a validation error of pydantic; `loc` is the path of the wrong value in `model`."""
     kind, context, value = details["type"], details.get("ctx", {}), details["input"]
     if kind in {"value_error", "assertion_error"}:
         return str(context["error"])
@@ -157,7 +160,7 @@ def _bounds(field: FieldInfo | None, kind: str, context: Mapping[str, Any]) -> s
 
 
 def _keys(model: type[BaseModel] | None) -> list[str]:
-    """Return the keys that a file may use for `model`."""
+    """Return the keys that a mapping in a file may have if `model` validates it; empty: there is no model."""
     return [field.alias or name for name, field in model.model_fields.items()] if model else []
 
 
@@ -169,7 +172,7 @@ def _field_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> FieldInfo |
 
 
 def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel] | None:
-    """Return the model that validates the value at `loc`, or None: the value has no model."""
+    """Return the model that validates the value at path `loc` of `model`; None: no model does."""
     current: list[type[BaseModel]] = [model]
     for part in loc:
         below = [
@@ -187,7 +190,7 @@ def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseMo
 
 
 def models_in(annotation: object) -> Iterator[type[BaseModel]]:
-    """Yield the models in a field's annotation."""
+    """Yield the pydantic models that occur in a field's annotation."""
     origin = get_origin(annotation)
     if isinstance(annotation, type) and origin is None and issubclass(annotation, BaseModel):
         yield annotation
@@ -220,7 +223,7 @@ _VERBS: Mapping[Kind, str] = {
 
 
 def check_kind(document: Document, wanted: Kind) -> None:
-    """Check that a document is not of another kind than `wanted`.
+    """Check that no key of a document shows that it is of another kind than `wanted`.
 
     Raises:
         InputError: the document is of another kind; the message names the verb for that kind.

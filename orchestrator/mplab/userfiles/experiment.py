@@ -1,4 +1,4 @@
-"""The experiment file as written, and the experiment that it describes."""
+"""Models of an experiment file as written, and of the experiment that it describes."""
 
 import hashlib
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from mplab.userfiles.yaml import Document
 
 
 def _one_or_more(value: object) -> object:
-    """Return one pattern, or a list of patterns, as a tuple: strict validation accepts no list from a validator."""
+    """Return one pattern or a list of patterns as a tuple, which strict validation requires."""
     if isinstance(value, str):
         return (value,)
     return tuple(value) if isinstance(value, list) else value
@@ -60,7 +60,7 @@ class CellsFile(FileModel):
         return self
 
     def to_cells(self) -> Cells:
-        """Return the set as an experiment has it."""
+        """Return the set in the form that manifest.json has: `mplab.format.experiment.Cells`."""
         return Cells(self.scenario, self.transport, self.link)
 
 
@@ -71,7 +71,7 @@ class HooksFile(Hooks):
 
 
 class IntervalFile(FileModel):
-    """Stop rule: the 95 % intervals of a metric are narrow enough for every transport."""
+    """Stop rule: the run ends when the 95 % confidence intervals of a metric are narrow enough for every transport."""
 
     metric: str = Field(min_length=1, description="Name of the metric.")
     within: Annotated[Percent, Field(gt=0)] = Field(
@@ -96,7 +96,10 @@ class StopFile(FileModel):
 
 
 def interval_rule(file: IntervalFile | None, document: Document) -> IntervalRule | None:
-    """Return the rule with its file and line, for messages; None: the file has no such rule."""
+    """Return the stop rule ``stop: interval`` of an experiment file, with its file and line for messages.
+
+    None: the file has no such rule.
+    """
     if file is None:
         return None
     location = document.place(("stop", "interval"))
@@ -134,7 +137,7 @@ LinkUse = Annotated[str | InlineLinkFile, SkipValidation]
 
 
 class ToleranceFile(FileModel):
-    """Maximum difference between probed and requested link."""
+    """Maximum difference of a path's probed RTT and rate from the requested ones."""
 
     rtt: Annotated[Percent, Field(gt=0, description="Of the round-trip time.")] = 10.0
     rate: Annotated[Percent, Field(gt=0, description="Of both rates.")] = 10.0
@@ -231,7 +234,7 @@ class ExperimentFile(FileModel):
 
 @dataclass(frozen=True)
 class ScenarioUse:
-    """A scenario with its parameters."""
+    """One use of a scenario in an experiment, with its parameters."""
 
     label: str
     name: str
@@ -249,7 +252,7 @@ class ScenarioUse:
 
 @dataclass(frozen=True)
 class TransportUse:
-    """A transport with its options and its style in figures."""
+    """One use of a transport in an experiment, with its options and its style in figures."""
 
     label: str
     name: str
@@ -275,7 +278,7 @@ class TransportUse:
 
 @dataclass(frozen=True)
 class ParentFile:
-    """File that an experiment file extends: its name without folder, and its content."""
+    """File that an experiment file extends, directly or indirectly: its name without folder, and its content."""
 
     name: str
     source: bytes
@@ -283,7 +286,10 @@ class ParentFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(ExperimentBase):
-    """The experiment, all names resolved and all defaults filled in, with the data that this process needs for it."""
+    """The experiment that a file describes: all names are resolved, all defaults are filled in.
+
+    It also has the objects that this process needs to run the experiment.
+    """
 
     path: Path
     source: bytes
@@ -312,22 +318,25 @@ class Experiment(ExperimentBase):
 
     @property
     def files(self) -> dict[str, bytes]:
-        """Files that the cells depend on in addition to `record`: path → content."""
+        """Files on which the results of cells depend, in addition to the values of `record`: path → content."""
         uses: tuple[ScenarioUse | TransportUse, ...] = (*self.scenarios, *self.transports)
         return {path: content for use in uses for path, content in use.files.items()}
 
     @property
     def kept(self) -> dict[str, bytes]:
-        """Files of transports. A run copies them into its folder ``experiment``; a resumed run reads the copies."""
+        """Files that the transports read: path in a run's folder ``experiment`` → content.
+
+        A run copies them into that folder; a resumed run reads the copies.
+        """
         return {path: content for use in self.transports for path, content in use.files.items()}
 
     def without_files(self) -> Self:
-        """Return the experiment as planned by an old version of mplab that did not hash these files."""
+        """Return the experiment without `files`, as an old version of mplab planned it: files were not hashed."""
         scenarios = tuple(replace(use, files={}) for use in self.scenarios)
         return replace(self, scenarios=scenarios, transports=tuple(replace(use, files={}) for use in self.transports))
 
     def record(self) -> Record:
-        """Return ``experiment`` of manifest.json."""
+        """Return the value of ``experiment`` in manifest.json."""
         return Record(
             **{entry.name: getattr(self, entry.name) for entry in fields(ExperimentBase)},
             scenarios=tuple(use.record() for use in self.scenarios),

@@ -13,7 +13,7 @@ _TYPES = {"integer": "whole number", "number": "number", "boolean": "true or fal
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """One parameter.
+    """Description of one parameter of a scenario.
 
     Attributes:
         name: key in the file.
@@ -37,7 +37,7 @@ class ParameterInfo:
 
 
 def parameters_of(model: type[BaseModel]) -> list[ParameterInfo]:
-    """Return every parameter of `model`, in its order."""
+    """Return a description of every parameter (field) of `model`, in the order of the fields."""
     schema = model.model_json_schema()
     defaults = model.model_construct().model_dump(mode="json", warnings=False)
     definitions = schema.get("$defs", {})

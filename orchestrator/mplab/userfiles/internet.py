@@ -25,7 +25,7 @@ _LARGEST_PORT = 65535
 
 
 def _network(text: str) -> IPv4Network | None:
-    """Return the network of a rule; None for `PUBLIC`. Raises ValueError."""
+    """Parse the network of an allow rule; None: the word `PUBLIC`. Raises ValueError."""
     if text == PUBLIC:
         return None
     try:
@@ -45,7 +45,7 @@ def _network(text: str) -> IPv4Network | None:
 
 
 def _ports(text: str) -> tuple[int, ...]:
-    """Return the TCP ports of a rule; empty: all ports. Raises ValueError."""
+    """Parse the TCP ports of an allow rule; empty: ``*``, all ports. Raises ValueError."""
     if text == "*":
         return ()
     ports = tuple(int(word) if word.isascii() and word.isdigit() else 0 for word in text.split(","))
@@ -80,7 +80,7 @@ class InternetFile(FileModel):
     )
 
     def missing_ports(self, ports: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the ports that no rule for public addresses allows."""
+        """Return those of `ports` that no rule for public addresses allows."""
         allowed = [_ports(rule.rpartition(":")[2]) for rule in self.allow if _reaches_public(rule)]
         return tuple(port for port in ports if not any(not rule or port in rule for rule in allowed))
 

@@ -31,7 +31,7 @@ else:
 
 
 class AttachmentFile(FileModel):
-    """Machine that shapes one path of a phone."""
+    """Entry of a phone's path in a lab file: the machine that shapes the path, and the interface where it does so."""
 
     router: Name | None = Field(None, description="One of the routers.")
     server: Name | None = Field(None, description="One of the servers.")
@@ -60,12 +60,12 @@ class AttachmentFile(FileModel):
 
     @property
     def section(self) -> Section:
-        """Section of the lab file that contains the machine that shapes this path."""
+        """Section of the lab file with the entry of the machine that shapes this path: ``routers``."""
         return "routers" if self.router else "servers" if self.server else "phones"
 
     @property
     def whose(self) -> str:
-        """Address by which the machine recognizes the phone's packets: ``10.0.0.2``, ``02:…``.
+        """MAC or IP address by which the machine recognizes the phone's packets: ``02:…``, ``10.0.0.2``.
 
         "": the machine shapes all packets at its interface.
         """
@@ -79,7 +79,7 @@ def _parse_driver(value: object) -> object:
 
 
 class PhoneFile(FileModel):
-    """One phone."""
+    """Entry of a phone in a lab file."""
 
     # Keys of all kinds; each kind adds its own: `PhoneKind.settings`.
     driver: Annotated[str | None, BeforeValidator(_parse_driver)] = Field(
@@ -94,14 +94,19 @@ class PhoneFile(FileModel):
 
     @property
     def kind(self) -> PhoneKind | None:
-        """Kind of the phone; None: runs cannot use it. Raises LabNotReadyError: the kind cannot be imported."""
+        """Kind of the phone, as its `driver` names it; None: without `driver`, runs cannot use the phone.
+
+        Raises:
+            LabNotReadyError: the kind cannot be imported.
+        """
         return phone_kind(self.driver) if self.driver is not None else None
 
     @property
     def unrooted(self) -> bool:
         """True if runs use the phone without root.
 
-        Its traffic can then not be redirected to the agent: only programs with a proxy setting can use the agent.
+        The traffic of its programs can then not be redirected to the agent, so only programs with a proxy setting
+        can use the agent.
         """
         return False
 
@@ -112,16 +117,19 @@ class PhoneFile(FileModel):
 
     @property
     def shapes_itself(self) -> bool:
-        """Return whether a path can be shaped on the phone: there is a root shell, by `root_shell` or by its kind."""
+        """Return whether the phone can shape its own paths: it has a root shell, by `root_shell` or by its kind."""
         return self.root_shell is not None or (self.kind is not None and self.kind.own_shell and not self.unrooted)
 
     def attachments(self) -> dict[str, AttachmentFile]:
-        """Return interface of the phone (``wlan0``, ``rmnet0``) → the machine that shapes the interface's path."""
+        """Return interface of the phone (``wlan0``, ``rmnet0``) → entry of the interface's path, if it has one."""
         return {INTERFACES[path]: attachment for path in INTERFACES if (attachment := getattr(self, path)) is not None}
 
 
 def _by_driver(value: object) -> object:
-    """Validate a phone with the model of its kind. A phone with a wrong driver is left to the base model to report."""
+    """Validate a phone's entry with the model of its kind.
+
+    An entry with an unknown driver is returned unchanged; the base model then reports the driver.
+    """
     driver = value.get("driver") if isinstance(value, dict) else None
     if not isinstance(driver, str) or driver not in PHONES:
         return value
@@ -145,7 +153,7 @@ class LabFile(FileModel):
     )
 
     def machines(self) -> dict[str, ShapingMachine[BaseModel]]:
-        """Return every machine that shapes and has an entry, by name: routers, servers, phones with a `root_shell`."""
+        """Return name → machine for each router, server and phone with `root_shell` in the file."""
         routers = {name: self._machine(entry.driver, "routers", name, entry) for name, entry in self.routers.items()}
         servers = {name: self._machine(entry.driver, "servers", name, entry) for name, entry in self.servers.items()}
         shells = {
@@ -156,15 +164,18 @@ class LabFile(FileModel):
         return {**routers, **servers, **shells}
 
     def reachable(self) -> dict[str, ShapingMachine[BaseModel]]:
-        """Return the machines that exist without a running lab, by name."""
+        """Return name → machine for the shaping machines that exist also while no lab runs."""
         return {name: machine for name, machine in self.machines().items() if not machine.inside}
 
     def inside(self) -> dict[str, ShapingMachine[BaseModel]]:
-        """Return the virtual machines that a lab boots, by name."""
+        """Return name → machine for the shaping machines that a virtual lab boots."""
         return {name: machine for name, machine in self.machines().items() if machine.inside}
 
     def by_itself(self, phone: str) -> ShapingMachine[BaseModel] | None:
-        """Return a phone without `root_shell` as a machine that shapes its own paths in runs; None: it shapes none."""
+        """Return a phone without `root_shell` as a machine that shapes its own paths; None: it shapes none of them.
+
+        For a phone with `root_shell`, which `machines` contains, the result is also None.
+        """
         settings = self.phones[phone]
         if settings.driver is None or settings.root_shell is not None:
             return None
@@ -219,7 +230,10 @@ def read_lab(path: Path) -> tuple[LabFile, Document]:
 
 
 def _read_phone(name: str, data: object, checker: Checker) -> PhoneFile | None:
-    """Validate a phone with the model of its kind, so that messages list that kind's keys; None: it is wrong."""
+    """Validate a phone's entry with the model of its kind, so that messages list that kind's keys.
+
+    None: the entry is wrong, and its problems were added to `checker`.
+    """
     if not isinstance(data, Mapping):
         return None
     driver = data.get("driver")
@@ -282,7 +296,7 @@ def _check_attachments(lab: LabFile, checker: Checker) -> None:
 
 
 def _check_virtual(lab: LabFile, where: tuple[str, str, str], attachment: AttachmentFile, checker: Checker) -> None:
-    """Check a path of a virtual phone, whose packets stay inside the lab."""
+    """Check the entry of a virtual phone's path. Its packets stay in the lab, so only a virtual router can shape it."""
     _, phone, path = where
     kind = "router" if attachment.router else "server" if attachment.server else "at"
     if attachment.router not in lab.inside():
@@ -305,7 +319,10 @@ def _check_shared(
     taken: dict[tuple[str, str], dict[str, str]],
     checker: Checker,
 ) -> None:
-    """Check that paths at one interface of a machine can be distinguished; `taken`: the paths checked before."""
+    """Check that a machine can distinguish the paths of several phones at one of its interfaces.
+
+    `taken` has the paths that were checked before: machine and interface → address → path.
+    """
     _, phone, path = where
     machine = attachment.place(phone)
     at = attachment.interface or lab.reachable()[machine].shaped_interface

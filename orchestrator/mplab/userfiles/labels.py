@@ -13,7 +13,7 @@ from mplab.userfiles.yaml import KeyPath
 
 @dataclass(frozen=True)
 class Names:
-    """Labels of an experiment's entries."""
+    """Labels of an experiment's transports and scenarios, and names of its link conditions."""
 
     transports: Sequence[str]
     scenarios: Sequence[str]
@@ -21,7 +21,7 @@ class Names:
 
 
 def check_names(checker: Checker, file: ExperimentFile, matrix: Matrix, names: Names) -> None:
-    """Add a problem for each reference to an unknown label, and for each duplicate."""
+    """Add a problem to `checker` for each reference to an unknown or duplicate label."""
     _check_matrix(checker, file, matrix, names)
     _check_claims(checker, file, names)
     _check_interval(checker, file, names)
@@ -81,7 +81,7 @@ def _check_label(checker: Checker, path: KeyPath, kind: str, label: str, known: 
 def _matrix_problems(
     matrix: Matrix, labels: Mapping[Factor, Sequence[str]]
 ) -> Iterable[tuple[tuple[str | int, ...], str]]:
-    """Yield the path and text of each problem: patterns that match nothing, and labels without any cell.
+    """Yield path and text of each problem of a matrix: patterns that match no label, and labels without any cell.
 
     Args:
         matrix: as in the file.

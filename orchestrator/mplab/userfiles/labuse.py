@@ -40,22 +40,22 @@ class LabUse:
 
     @property
     def kind(self) -> str:
-        """Driver of the phone; it determines the kind of lab."""
+        """Name of the phone's driver; it determines the kind of lab."""
         return (self.settings.driver or "") if self.settings is not None else VIRTUAL_NAME
 
     @property
     def driver(self) -> PhoneKind:
-        """Kind of the phone. Raises LabNotReadyError: it cannot be imported."""
+        """Kind of the phone, as its driver defines it. Raises LabNotReadyError: the driver cannot be imported."""
         return phone_kind(self.kind)
 
     @property
     def settings(self) -> PhoneFile | None:
-        """Entry of the phone in the file; None: there is no file."""
+        """Entry of the phone in the lab file; None: there is no file."""
         return self.file.phones[self.phone] if self.file is not None else None
 
     @property
     def android(self) -> bool:
-        """Return whether the phone has real Android apps."""
+        """Return whether the phone has Android apps, real or emulated."""
         return self.driver.android
 
     @property
@@ -65,7 +65,7 @@ class LabUse:
 
     @property
     def proxy(self) -> ProxyFile | None:
-        """Proxy and origin as containers; None: they are processes of the lab."""
+        """Entry of the proxy in the lab file: containers run proxy and origin; None: processes of the lab run them."""
         return self.file.proxy if self.file is not None else None
 
     @property
@@ -76,7 +76,7 @@ class LabUse:
 
     @property
     def unrooted(self) -> bool:
-        """Return whether the phone is used without root. Then only its apps can direct their traffic to the agent."""
+        """Return whether the phone is used without root, so that only apps with a proxy setting can use the agent."""
         return self.settings is not None and self.settings.unrooted
 
     @property
@@ -85,9 +85,9 @@ class LabUse:
         return self.driver.real
 
     def machines(self) -> dict[str, ShapingMachine[BaseModel]]:
-        """Return the phone's interface → the machine that shapes its path, without paths that no machine shapes.
+        """Return interface of the phone → machine of the lab file that shapes the interface's path.
 
-        The link emulator is not a machine of a lab file.
+        Paths that no machine of the file shapes are left out, as are those that the link emulator shapes.
         """
         if self.file is None:
             return {}
@@ -98,7 +98,10 @@ class LabUse:
         }
 
     def where(self) -> dict[str, str]:
-        """Return interface → shaper, as in ``cell.json``: ``router wifi (tc)``, ``linkem``, `NOT_SHAPED`."""
+        """Return interface of the phone → shaper of its path, as in ``cell.json``.
+
+        A shaper is a text: ``router wifi (tc)``, ``linkem``, `NOT_SHAPED`.
+        """
         machines, otherwise = self.machines(), NOT_SHAPED if self.real else emulator().method
         return {i: _where(machines[i]) if i in machines else otherwise for i in INTERFACES.values()}
 
@@ -125,14 +128,17 @@ class LabUse:
         return limits
 
     def refusals(self, link: LinkCondition, shapers: Mapping[str, Abilities]) -> list[str]:
-        """Return the parts of a link condition that this lab cannot make, each once; `shapers`: see `abilities`."""
+        """Return the parts of a link condition that this lab cannot make, each once, as text.
+
+        `shapers` has the limits by kind of shaper, as for `abilities`.
+        """
         shaped = [path for path, interface in INTERFACES.items() if interface in self.machines()]
         settings = self.settings
         more = [*self.driver.refusals(link, self.phone, settings, shaped)] if settings is not None else []
         return list(dict.fromkeys((*refusals(link, self.abilities(shapers)), *more)))
 
     def determinants(self) -> str | dict[str, Any]:
-        """Return the parts of the lab that a cell's result may depend on."""
+        """Return the parts of the lab on which a cell's result may depend, for the cell's hash."""
         if self.file is None:
             return VIRTUAL_NAME
         routers = {name: router.settings.model_dump(mode="json") for name, router in self.inside().items()}
@@ -163,11 +169,11 @@ def _nothing(phone: str, path: str) -> Abilities:
 
 
 class NoSuchLabError(InputError):
-    """The value for a lab is neither ``virtual`` nor the path of a file."""
+    """The value that names a lab is neither ``virtual`` nor the path of a file."""
 
 
 def use_lab(path: Path, phone: str = "") -> LabUse:
-    """Return one phone of a lab file.
+    """Return the lab of a file for a run with one of its phones.
 
     Args:
         path: path of the file.
@@ -197,12 +203,12 @@ def use_lab(path: Path, phone: str = "") -> LabUse:
 
 
 def find_lab(name: str, folder: Path, phone: str = "") -> LabUse:
-    """Return the lab for the value of an experiment file or option: ``virtual``, or the path of a lab file.
+    """Return the lab that a value in an experiment file or option names: ``virtual``, or the path of a lab file.
 
     Args:
-        name: value as given.
+        name: the value.
         folder: base of a relative path.
-        phone: see `use_lab`.
+        phone: name of the phone; "": the only one of the file.
 
     Raises:
         NoSuchLabError: there is no such file.

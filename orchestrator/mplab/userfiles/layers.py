@@ -54,7 +54,7 @@ def read_layers(path: Path, kept: Path | None = None) -> list[Document]:
 
 
 def _extended(document: Document) -> str | None:
-    """Return the value of ``extends``; None: the file extends no other. Raises InputError."""
+    """Return the value of ``extends`` of a document; None: it has no such key. Raises InputError: it is wrong."""
     if not isinstance(document.data, Mapping) or "extends" not in document.data:
         return None
     value = document.data["extends"]
@@ -65,7 +65,11 @@ def _extended(document: Document) -> str | None:
 
 
 def _parent(chain: Sequence[Path], name: str) -> Path:
-    """Return the file that the last file of a chain extends. Raises InputError whose message has no file and line."""
+    """Return the path of the file that the last file of `chain` extends by `name`.
+
+    Raises:
+        InputError: there is no such file, or the chain is a circle or too long; the message has no file and line.
+    """
     joined = chain[-1].parent / Path(name).expanduser()
     short = Path(os.path.normpath(joined))
     path = short if short.resolve() == joined.resolve() else joined
@@ -87,7 +91,11 @@ def _no_file(name: str, path: Path, siblings: Sequence[str]) -> str:
 
 
 def _kept(folder: Path, number: int) -> Path:
-    """Return a run's copy of an extended file. Raises InputError whose message has no file and line."""
+    """Return the path of a run's copy of the extended file with this number.
+
+    Raises:
+        InputError: there is no such copy, or there are several; the message has no file and line.
+    """
     copies = sorted(folder.glob(f"{number}-*.yaml"))
     if len(copies) != 1:
         raise InputError(f"{folder}: the file that was extended is not there: one '{number}-….yaml' is needed")
@@ -95,7 +103,7 @@ def _kept(folder: Path, number: int) -> Path:
 
 
 def _check_parent(document: Document) -> None:
-    """Check an extended file by itself, before it is merged. Raises InputError."""
+    """Check that an extended file is a mapping and has a known format number. Raises InputError."""
     if not isinstance(document.data, Mapping):
         text = f"found {describe(document.data)}: the keys of an experiment file are needed"
         raise InputError(document.problem((), text).render())
@@ -108,7 +116,7 @@ def _check_parent(document: Document) -> None:
 
 
 def parents_of(layers: Sequence[Document], *, kept: bool) -> tuple[ParentFile, ...]:
-    """Return the extended files. If they are the copies of a run (`kept`), remove the numbers from their names."""
+    """Return all documents but the first as extended files; names of copies in a run (`kept`) lose their numbers."""
     names = [Path(layer.file).name for layer in layers[1:]]
     plain = [name.partition("-")[2] for name in names] if kept else names
     return tuple(ParentFile(name, layer.source) for name, layer in zip(plain, layers[1:], strict=True))
@@ -125,7 +133,10 @@ def _plain(name: str) -> str:
 
 
 def merged(layers: Sequence[Document]) -> Document:
-    """Merge several documents, each over the next: mappings are merged, lists and other values are replaced."""
+    """Return one document: each document merged over the next, which it extends.
+
+    Mappings are merged key by key; lists and other values are replaced.
+    """
     *over, document = layers
     for own in reversed(over):
         if isinstance(own.data, Mapping):
@@ -144,7 +155,7 @@ def _on_top(own: Document, base: Document) -> Document:
 
 
 def _from_base(own: Any, base: Any, path: KeyPath) -> bool:  # noqa: ANN401 - YAML values
-    """Return whether `own` does not replace the value at `path` of `base`, so that `base` supplies it."""
+    """Return whether the value at `path` of the merged data comes from `base`, because `own` does not replace it."""
     for part in path:
         if not isinstance(own, Mapping) or not isinstance(base, Mapping):
             return False

@@ -23,7 +23,7 @@ from mplab.userfiles.yaml import Document, KeyPath, load_yaml
 
 
 class LinkFile(FileModel):
-    """A link condition as written in ``router-configs/links/<name>.yaml``."""
+    """Link condition as written in ``router-configs/links/<name>.yaml``."""
 
     model_config = ConfigDict(title="mplab link condition")
 
@@ -53,7 +53,7 @@ class NoSuchLinkError(InputError):
 
 @dataclass(frozen=True)
 class _Found:
-    """A condition and all keys of its file, including the inherited ones."""
+    """A link condition, and all keys that describe it, including the inherited ones."""
 
     condition: LinkCondition
     keys: Mapping[str, Any]
@@ -65,7 +65,9 @@ def list_links(links_dir: Path) -> list[str]:
 
 
 def load_links(name: str, links_dir: Path) -> tuple[LinkCondition, ...]:
-    """Return the conditions of ``<links_dir>/<name>.yaml``, several for a sweep; or the sweep's member with this name.
+    """Return the link conditions of ``<links_dir>/<name>.yaml``: one, or all members of a sweep.
+
+    Without such a file, return the member of a sweep that has this name.
 
     Raises:
         NoSuchLinkError: there is no such condition.
@@ -96,7 +98,10 @@ def link_names(links_dir: Path) -> list[str]:
 
 
 def _sweeps(name: str, links_dir: Path) -> bool:
-    """Return whether a file may be a sweep: it contains the word. It is not parsed, so that completion is fast."""
+    """Return whether a file may be a sweep, because it contains this word.
+
+    The file is not parsed, so that shell completion is fast.
+    """
     return b"sweep" in (links_dir / f"{name}.yaml").read_bytes()
 
 
@@ -115,7 +120,7 @@ def file_of(name: str, links_dir: Path) -> Path:
 
 
 def read_link_file(file: Path, links_dir: Path) -> tuple[LinkCondition, ...]:
-    """Return the conditions of any file.
+    """Return the link conditions of a file, which may be in any folder.
 
     Args:
         file: path of the file, named like the condition.
@@ -138,10 +143,10 @@ def read_link_file(file: Path, links_dir: Path) -> tuple[LinkCondition, ...]:
 
 
 def read_inline_link(checker: Checker, path: KeyPath, entry: object, links_dir: Path) -> list[LinkCondition]:
-    """Return the conditions of an entry of an experiment file, which is at `path`; problems are added to `checker`.
+    """Return the link conditions that are written in an experiment file, at `path`; add problems to `checker`.
 
     Raises:
-        InputError: the file of a condition that it extends is wrong.
+        InputError: the file of a condition that the entry extends is wrong.
     """
     name = entry.get("name") if isinstance(entry, dict) else None
     known = name if isinstance(name, str) and is_name(name) else ""
@@ -150,7 +155,10 @@ def read_inline_link(checker: Checker, path: KeyPath, entry: object, links_dir: 
 
 
 def _load(name: str, links_dir: Path, chain: tuple[str, ...]) -> list[_Found]:
-    """Return the conditions of the file with this name, or the member of a sweep. Raises InputError."""
+    """Return the conditions of the file with this name, or the one member of a sweep. Raises InputError.
+
+    `chain` has the names of the files that led to this one, to detect a circle.
+    """
     names = list_links(links_dir)
     if name in names:
         return _load_file(load_yaml(links_dir / f"{name}.yaml"), name, links_dir, chain)
@@ -203,7 +211,7 @@ class _Reader:
     model: type[LinkFile] = LinkFile
 
     def read(self, data: object) -> list[_Found]:
-        """Return the conditions that `data` describes. Raises InputError: a file that it extends is wrong."""
+        """Return the link conditions that `data` describes. Raises InputError: a file that it extends is wrong."""
         if not isinstance(data, dict):
             self.checker.model(self.model, data, self.path)
             return []
@@ -216,7 +224,7 @@ class _Reader:
         return self._members(keys, sweep) if sweep is not None else []
 
     def _members(self, keys: Mapping[str, Any], sweep: SweepFile) -> list[_Found]:
-        """Return one condition for each combination of the sweep's values; empty: they are wrong."""
+        """Return one condition for each combination of the sweep's values; empty: a condition is wrong."""
         members: list[_Found] = []
         for variant in variants(sweep):
             own = {key: keys[key] for key in ("name", "extends") if key in keys}
@@ -280,7 +288,7 @@ class _Reader:
         return [_Found(condition, keys)]
 
     def _check_traces(self, keys: Mapping[str, Any], traces: Path) -> bool:
-        """Return whether every referenced trace exists and can be read; add a problem for each other one."""
+        """Return whether every trace that `keys` name exists and is valid; add a problem for each other trace."""
         changes = entries if isinstance(entries := keys.get("changes"), list) else []
         owners: list[tuple[KeyPath, object]] = [((path,), keys.get(path)) for path in PATHS]
         owners += [(("changes", index), change) for index, change in enumerate(changes)]

@@ -1,4 +1,4 @@
-"""Fields of machines in a lab file: addresses, names, SSH login."""
+"""Fields that several kinds of machines in a lab file share: addresses, names, SSH login."""
 
 import re
 from ipaddress import ip_address
@@ -43,7 +43,7 @@ def _parse_fingerprint(value: object) -> str:
 
 
 def named(pattern: re.Pattern[str], kind: str, example: str) -> BeforeValidator:
-    """Return a validator for one name that matches `pattern`; `kind` and `example` are for the message."""
+    """Return a validator for one name that matches `pattern`; `kind` and `example` are used in its message."""
     return text_like(pattern, kind, f"one name is needed, like {example!r}")
 
 
@@ -59,9 +59,9 @@ DeadMan = Annotated[DurationS, between("dead_man", SHORTEST_DEAD_MAN_S, LONGEST_
 
 
 class MachineFile(FileModel):
-    """A machine in a lab file, below `routers` or `servers`: base class of the models of shaper drivers.
+    """Entry of a machine in a lab file, below `routers` or `servers`: base class of the models of shaper drivers.
 
-    Each model has a field `driver`, a Literal with the name under which the driver is registered.
+    Each model has a field `driver`, a Literal of the name under which the driver is registered.
     """
 
     if TYPE_CHECKING:
@@ -69,12 +69,12 @@ class MachineFile(FileModel):
 
     @property
     def shaped_interface(self) -> str:
-        """Interface that is shaped when a phone's path names none; "": the path must name one."""
+        """Interface of the machine that is shaped if a phone's path names none; "": the path must name one."""
         return ""
 
 
 class SshFile(MachineFile):
-    """A machine that is reached over SSH."""
+    """Entry of a machine that is reached over SSH: its address, user and key."""
 
     host: str = Field("", description="Name or address.")
     port: int = Field(22, ge=1, le=65535, description="Of its SSH server.")
@@ -89,5 +89,5 @@ class SshFile(MachineFile):
         return f"logs in to {self.user}@{self.host}:{self.port} with {key}"
 
     def key_problem(self) -> str:
-        """Return why the private key file cannot be used; "" when it can, or no file is named."""
+        """Return why the private key file cannot be used; "": it can be used, or the entry names no file."""
         return private_file_problem(Path(self.key).expanduser()) if self.key else ""

@@ -1,4 +1,4 @@
-"""Machines that shape: the kinds of their registered drivers, and the machines that a lab file names."""
+"""Machines that shape paths of phones: kinds of shapers, and the machines that a lab file names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ class ShaperKind:
         title: description in messages: ``a router with OpenWrt, over SSH``.
         section: section of the lab file with its entries.
         settings: model of one entry; `BaseModel` when the kind has no entries.
-        method: shaping method in ``cell.json``: ``tc``.
+        method: shaping method, as in ``cell.json``: ``tc``.
         abilities: limits of the link conditions that the shaper can make.
-        inside: the machine is booted by a virtual lab, inside the lab's namespaces.
-        root_shell: its settings are the value of the key `root_shell` of a phone.
+        inside: True if a virtual lab boots the machine inside its namespaces.
+        root_shell: True if its settings are the value of a phone's key `root_shell`.
     """
 
     name: ClassVar[str] = ""
@@ -59,7 +59,7 @@ class AttachedPath:
         at: interface of the machine.
         mac: hardware address of the phone, as the machine sees it, or "".
         ip: IP address of the phone, as the machine sees it, or "". Without both, all packets at `at` are shaped.
-        at_phone: the machine is the phone itself.
+        at_phone: True if the machine is the phone itself.
     """
 
     phone: str
@@ -100,12 +100,12 @@ class ShapingMachine(Generic[Settings_co]):
 
     @property
     def shaped_interface(self) -> str:
-        """See `MachineFile.shaped_interface`; "" for a phone."""
+        """Interface of the machine that is shaped if a phone's path names none; "": the path must name one."""
         return self.settings.shaped_interface if isinstance(self.settings, MachineFile) else ""
 
     @property
     def interfaces(self) -> tuple[str, ...]:
-        """Interfaces of the machine that are shaped, each once; without paths, the default interface."""
+        """Interfaces of the machine that are shaped, each once; if it has no paths, its default interface."""
         used = [path.at for path in self.paths] or [self.shaped_interface]
         return tuple(filter(None, dict.fromkeys(used)))
 
@@ -115,12 +115,12 @@ class ShapingMachine(Generic[Settings_co]):
 
     @property
     def inside(self) -> bool:
-        """See `ShaperKind`."""
+        """Return whether a virtual lab boots the machine inside its namespaces."""
         return shaper_kind(self.kind).inside
 
 
 def shaper_kind(name: str) -> ShaperKind:
-    """Load a kind of shaper.
+    """Return the kind of shaper with this name; import it if necessary.
 
     Raises:
         InputError: no kind has this name.
@@ -131,7 +131,7 @@ def shaper_kind(name: str) -> ShaperKind:
 
 @cache
 def kinds_of(section: Section) -> Mapping[str, ShaperKind]:
-    """Return the kinds with entries in a section, by name. Kinds that cannot be imported are left out."""
+    """Return name → kind for the kinds of shaper with entries in a section; only those that can be imported."""
     return {name: kind for name, kind in _KINDS.importable().items() if kind.section == section}
 
 
@@ -183,9 +183,9 @@ def _why_not(name: str, names: Mapping[str, ShaperKind]) -> str:
 
 
 def entry_type(section: Section) -> object:
-    """Return the type of an entry of `routers` or `servers`: the model of the kind that the entry's `driver` names.
+    """Return the type, for pydantic, of an entry in a section: the model of the kind that the entry's `driver` names.
 
-    An entry with another driver, or without one, is validated by the model whose `driver` has a default.
+    An entry with an unknown driver, or without one, is validated by the model whose `driver` has a default.
     """
     models = {name: kind.settings for name, kind in kinds_of(section).items()}
     default = next(model for model in models.values() if not model.model_fields["driver"].is_required())
@@ -204,5 +204,5 @@ def entry_type(section: Section) -> object:
 
 @cache
 def abilities() -> Mapping[str, Abilities]:
-    """Return the limits of each kind of shaper. Kinds that cannot be imported are left out."""
+    """Return name → limits for each kind of shaper that can be imported."""
     return {name: kind.abilities for name, kind in _KINDS.importable().items()}

@@ -45,7 +45,7 @@ _QUEUE_PATTERN = r"^\s*\+?[0-9]+(\.[0-9]+)?\s*(packets?|B|kB|MB|GB|KiB|MiB|GiB)\
 
 
 def _kind(value: object) -> str:
-    """Return the tag for the form in which a value is written: `TEXT` or `MAPPING`."""
+    """Return the tag of the form in which a value was written: `TEXT` or `MAPPING`."""
     return MAPPING if isinstance(value, dict | BaseModel) else TEXT
 
 
@@ -59,7 +59,7 @@ def _parse_rate(value: object) -> float | None:
 
 
 def parse_queue(value: object) -> Queue:
-    """Parse ``"150 kB"``, ``"100 packets"``. Raises ValueError."""
+    """Parse the length of a queue: ``"150 kB"``, ``"100 packets"``. Raises ValueError."""
     if isinstance(value, str) and (match := re.fullmatch(r"\s*([0-9]{1,9})\s*packets?\s*", value, re.ASCII)):
         packets = int(match[1])
         if packets == 0:
@@ -106,7 +106,7 @@ class BurstLossFile(FileModel):
     bad: Percent = Field(100.0, description="Share lost in the bad state.")
 
     def model(self) -> GilbertElliott:
-        """Return the loss model that the file describes."""
+        """Return the burst losses that the file describes as a model."""
         return GilbertElliott(self.p, self.r, self.good, self.bad)
 
 
@@ -131,7 +131,7 @@ class QueueFile(FileModel):
         return self
 
     def queue(self) -> Queue:
-        """Return the queue as one value."""
+        """Return the queue that the file describes: length, discipline, and the discipline's parameters."""
         return replace(self.length, discipline=self.discipline, target_ms=self.target, interval_ms=self.interval)
 
 
@@ -191,13 +191,13 @@ PATH_KEYS = ("rtt", "loss", "jitter", "queue", "distribution", "reorder", "dupli
 
 @dataclass(frozen=True)
 class Setting:
-    """One value that a file sets in one direction.
+    """One value that a file sets for one direction of a path.
 
     Attributes:
-        way: the direction.
+        way: the direction: ``down`` or ``up``.
         attribute: attribute of `Direction` that is set.
         value: value of the attribute, in its unit.
-        key: key of the file that sets it: ``loss`` (of the path), ``down``, ``down.loss``.
+        key: key of the file that sets the value: ``loss`` (of the path), ``down``, ``down.loss``.
     """
 
     way: Way
@@ -207,9 +207,9 @@ class Setting:
 
 
 def settings(file: BaseModel, traces: Path) -> list[Setting]:
-    """Return the values that the keys of a path set.
+    """Return the values that the keys of a path set in its directions, in the order in which they must be set.
 
-    Keys of a direction are last, so that they override those of the path.
+    Keys of a direction come last, so that they override those of the path.
 
     Args:
         file: a `PathFile`, or another model with the same keys; keys that are not given set nothing.
@@ -252,7 +252,7 @@ def _value(key: str, value: Any, traces: Path) -> Any:  # noqa: ANN401 - as the 
 
 
 _NO_RTT = -1.0
-"""Default that no file can contain."""
+"""Default of the key ``rtt``, which no file can contain: the key is missing."""
 
 
 class PathFile(FileModel):
@@ -275,9 +275,9 @@ class PathFile(FileModel):
     @field_validator("rtt", mode="wrap")
     @classmethod
     def _needed(cls, value: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
-        """Require an RTT, or a delay in both directions; raise ValueError without them.
+        """Check that the file gives an RTT, or a delay in both directions; otherwise raise ValueError.
 
-        A direction that could not be parsed counts as having a delay.
+        A direction that could not be parsed counts as one with a delay.
         """
         if value != _NO_RTT:
             return read(value)
@@ -312,7 +312,7 @@ class PathFile(FileModel):
         yield from condition.problems()
 
     def _delays(self) -> dict[str, float]:
-        """Return direction → its key ``delay``, ms; directions without this key are left out."""
+        """Return direction → value of its key ``delay``, ms; directions without this key are left out."""
         directions = (("down", self.down), ("up", self.up))
         return {
             name: direction.delay
@@ -321,7 +321,7 @@ class PathFile(FileModel):
         }
 
     def condition(self, traces: Path) -> PathCondition:
-        """Return the condition that the file describes; `traces` is the folder of the traces.
+        """Return the path condition that the file describes; `traces` is the folder of the trace files.
 
         If only one direction has a ``delay``, the other direction gets the rest of the RTT.
         """

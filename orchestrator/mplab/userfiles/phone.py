@@ -1,4 +1,4 @@
-"""Kinds of phone that a lab file can name as `driver`: the part that is needed to read lab files.
+"""Kinds of phone that a lab file can name as `driver`: the part of them that is needed to read lab files.
 
 Kinds are registered in ``mplab.phones`` and imported when a lab file names them.
 """
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def unknown_driver(value: object) -> str:
-    """Return the message for a driver that is not registered."""
+    """Return the message for the value of a phone's `driver` that no registered kind has as name."""
     hint = did_you_mean(value, PHONES) if isinstance(value, str) else ""
     return f"found {describe(value)}.{hint} Allowed: {', '.join(PHONES)}"
 
 
 class PhoneKind:
-    """A kind of phone, for lab files and link conditions; `mplab.lab.driver.PhoneDriver` has the rest.
+    """A kind of phone, as far as lab files and link conditions need it; `mplab.lab.driver.PhoneDriver` adds the rest.
 
     The defaults are those of a phone that is a node of the virtual lab.
     """
@@ -39,12 +39,12 @@ class PhoneKind:
     same_clock: ClassVar[bool] = False
     """True if phone and proxy have the same clock, because both are on this machine."""
     android: ClassVar[bool] = False
-    """True if it has real Android apps."""
+    """True if it has Android apps, real or emulated."""
     own_shell: ClassVar[bool] = False
     """True if runs have a root shell on it without `root_shell`, unless it is used without root."""
 
     def check_file(self, lab: "LabFile", name: str, checker: "Checker") -> None:
-        """Add the problems of such a phone in a lab file that its model does not find.
+        """Add the problems of such a phone's entry in a lab file that the entry's model cannot find.
 
         Args:
             lab: lab file.
@@ -53,7 +53,7 @@ class PhoneKind:
         """
 
     def check_use(self, lab: "LabFile", name: str, checker: "Checker") -> None:
-        """Add the problems that prevent a run from using such a phone; arguments as in `check_file`."""
+        """Add to `checker` the problems that prevent runs from using such a phone; arguments as in `check_file`."""
 
     def refusals(
         self, link: "LinkCondition", name: str, settings: "PhoneFile", shaped: Collection[str]
@@ -69,7 +69,7 @@ class PhoneKind:
         yield from ()
 
     def resources(self, name: str, settings: "PhoneFile") -> Iterator[str]:
-        """Yield the names of the locks that a run takes for a real phone; other machines have their own locks."""
+        """Yield the names of the locks that a run takes for such a phone; none if the phone is not real."""
         yield from ()
 
     def uses(self, name: str, settings: "PhoneFile") -> str:
@@ -94,10 +94,10 @@ def phone_kind(name: str) -> PhoneKind:
 
 
 def drivers_that(condition: Callable[[PhoneKind], bool]) -> list[str]:
-    """Return the names of the kinds that satisfy a condition, sorted. Kinds that cannot be imported are left out."""
+    """Return the names of the kinds of phone for which `condition` is true, sorted; only those that can be imported."""
     return [name for name, kind in _KINDS.importable().items() if condition(kind)]
 
 
 def drivers_text(names: Collection[str]) -> str:
-    """Return ``'driver: adb' or 'driver: emulated'``."""
+    """Return names of drivers as text for messages: ``'driver: adb' or 'driver: emulated'``."""
     return " or ".join(f"'driver: {name}'" for name in names)

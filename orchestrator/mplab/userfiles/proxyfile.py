@@ -30,7 +30,7 @@ Address = Annotated[str, BeforeValidator(_parse_address)]
 
 
 class ProxyFile(FileModel):
-    """Proxy of a lab file. Each kind of proxy has its own model with more keys."""
+    """Entry of the proxy in a lab file: the keys of all kinds of proxy. The model of each kind adds its own keys."""
 
     driver: str
     listen: list[Address] = Field(
@@ -42,11 +42,11 @@ class ProxyFile(FileModel):
 
     @property
     def upstream_names(self) -> bool:
-        """Return whether names outside the lab are resolved."""
+        """Return whether the lab's name server also resolves names outside the lab."""
         return self.internet is not None and self.internet.names == "upstream"
 
     def wiring_problem(self, phone: str, others: str) -> tuple[str, str]:
-        """Return why a virtual phone cannot be connected to this proxy: the key and its problem; "" twice: it can.
+        """Return why a virtual phone cannot be connected to this proxy, as (key, problem); two "": it can be connected.
 
         Args:
             phone: name of the phone in the lab file.
@@ -69,12 +69,12 @@ _KINDS = Drivers(PROXIES, ProxyKind)
 
 @cache
 def models() -> Mapping[str, type[ProxyFile]]:
-    """Return the models of the kinds that a lab file can name, by name. Kinds that cannot be imported are left out."""
+    """Return name → model for the kinds of proxy that a lab file can name; only those that can be imported."""
     return {name: kind.settings for name, kind in _KINDS.importable().items() if kind.settings is not None}
 
 
 def entry_type() -> object:
-    """Return the type of ``proxy`` in a lab file: the model of the kind that its `driver` names.
+    """Return the type, for pydantic, of ``proxy`` in a lab file: the model of the kind that its `driver` names.
 
     A proxy without `driver` is validated by the model whose `driver` has a default.
     """

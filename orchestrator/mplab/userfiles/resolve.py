@@ -1,4 +1,4 @@
-"""Turn an experiment file into an experiment: resolve names, validate parameters, check combinations."""
+"""Read an experiment file as an experiment: resolve names, validate parameters, check combinations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -44,7 +44,7 @@ class ScenarioInfo(Protocol):
 
     @property
     def parameters(self) -> type[BaseModel]:
-        """Strict model of the scenario's parameters."""
+        """Model that validates the scenario's parameters strictly."""
 
     @property
     def socks(self) -> bool:
@@ -70,7 +70,7 @@ class Catalog:
     """Scenarios that run on Android phones over adb, in their form for such phones."""
 
     def on(self, lab: LabUse) -> Mapping[str, ScenarioInfo]:
-        """Return the scenarios of a lab, in their form for its phone."""
+        """Return name → scenario for the scenarios that a lab's phone can run, in the form for this kind of phone."""
         return self.android if lab.android else self.scenarios
 
 
@@ -80,7 +80,7 @@ class _NoOptions(FileModel):
 
 @dataclass(frozen=True)
 class _Use:
-    """One entry of a list in the file: a name with a label and options."""
+    """One valid entry of ``transports`` or ``scenarios`` in the file: a name with a label and options."""
 
     path: KeyPath
     name: str
@@ -104,8 +104,8 @@ def load_experiment(
         path: path of the file.
         catalog: objects that its names can refer to.
         lab: lab of the run, in place of the file's; None: the lab that the file names.
-        phone: phone in the lab file that the experiment file names; see `mplab.userfiles.labuse.use_lab`.
-        given: values of its variables; they override those of the file.
+        phone: name of the phone in the lab file that the experiment file names; "": the only one.
+        given: values of the file's variables; they override those in the file.
         kept: folder of a run directory with the files that the experiment file extends, and with the values of
             variables that were set outside the file.
 
@@ -173,7 +173,10 @@ def _as_given(file: ExperimentFile) -> dict[str, Any]:
 
 
 class _Resolver:
-    """Resolves names in the parsed YAML of an experiment file, so that one wrong key hides no other problem."""
+    """Resolver of the names in the parsed YAML of an experiment file.
+
+    It works on unvalidated data, so that one wrong key does not hide other problems.
+    """
 
     def __init__(self, catalog: Catalog, checker: Checker, data: Mapping[str, Any], kept: Path | None = None) -> None:
         self._catalog = catalog
@@ -219,7 +222,10 @@ class _Resolver:
         ]
 
     def _files(self, use: _Use, info: TransportInfo, options: BaseModel) -> dict[str, bytes]:
-        """Return the files that options name, from the run directory if it has kept them, else from this checkout."""
+        """Return the files that a transport's options name: path in the run's folder ``experiment`` → content.
+
+        They are read from the run directory if it has copies of them, otherwise from this checkout.
+        """
         contents = {}
         for option, folder in info.files.items():
             name = getattr(options, option)
@@ -236,7 +242,10 @@ class _Resolver:
         return contents
 
     def _check_variant(self, use: _Use, info: TransportInfo, variant: str) -> bool:
-        """Return whether `variant`, the text after the colon of a name, is valid and not also given as an option."""
+        """Return whether a variant of a transport, as in ``mpflex:minrtt``, is valid and not also given as an option.
+
+        If not, a problem is added.
+        """
         if variant not in info.variants:
             self._checker.add(use.path, unknown(f"{info.variant_option} of {info.name}", variant, info.variants))
         elif info.variant_option in use.options:
@@ -276,7 +285,7 @@ class _Resolver:
         return uses
 
     def links(self) -> list[LinkCondition]:
-        """Return every condition, with all members of sweeps."""
+        """Return every link condition of the experiment, with all members of sweeps."""
         conditions: dict[str, LinkCondition] = {}
         lines: dict[str, int] = {}
         for index, entry in enumerate(self._entries("links")):
@@ -327,7 +336,7 @@ class _Resolver:
             self._checker.add(("repetitions",), f"{factors} make {cells} cells: at most {MAX_CELLS} are allowed")
 
     def check_changes(self, timeout_s: float, links: Sequence[LinkCondition]) -> None:
-        """Check that every change is possible within the cell timeout."""
+        """Add a problem for each link condition with a change after the cell timeout."""
         for link in links:
             late = next((moment for moment in link.changes if moment.at_s >= timeout_s), None)
             if late is not None:
@@ -339,7 +348,7 @@ class _Resolver:
                 self._checker.add(self._link_places[link.name], text)
 
     def check_shapers(self, lab: LabUse, links: Sequence[LinkCondition]) -> None:
-        """Check that the shapers of the lab can make every condition."""
+        """Add a problem for each part of a link condition that the shapers of the lab cannot make."""
         for link in links:
             for problem in lab.refusals(link, self._catalog.shapers):
                 self._checker.add(self._link_places[link.name], f"link '{link.name}': {problem}")
@@ -359,7 +368,7 @@ class _Resolver:
         return ()
 
     def _uses(self, key: str, kind: str, options_word: str) -> Iterator[_Use]:
-        """Yield the valid entries of a list; add a problem for each other one and for each duplicate label."""
+        """Yield the valid entries of the list `key`; add a problem for each wrong entry and each duplicate label."""
         lines: dict[str, int] = {}
         for index, entry in enumerate(self._entries(key)):
             use = self._use((key, index), entry, kind, options_word)
@@ -415,19 +424,21 @@ def _claim(file: ClaimFile) -> Claim:
 
 
 def _cell_timeout_s(file: ExperimentFile, scenarios: Sequence[ScenarioUse]) -> float:
-    """Return the maximum time of one attempt, seconds: that of the file, or that of the slowest scenario."""
+    """Return the maximum time of one attempt at a cell, seconds: that of the file, or that of the slowest scenario."""
     if file.cell_timeout is not None:
         return file.cell_timeout
     return max([LEAST_DEFAULT_TIMEOUT_S, *(use.time_limit_s for use in scenarios)])
 
 
 def _default_label(name: str) -> str:
-    """Return the label of an entry that gives none: its name in the form of a label."""
+    """Return the label of an entry without ``label``: its name, with ``-`` for ``:``."""
     return name.replace(":", "-")
 
 
 def _missing_internet(lab: LabUse, name: str) -> str:
-    """Return the Internet access that a scenario's app needs and the lab's proxy lacks, with the remedy; "": none.
+    """Return a sentence about the Internet access that a scenario's app needs and the lab's proxy does not give.
+
+    It includes the remedy. "": no access is missing.
 
     Only a real phone has real apps. The apps of an emulated phone connect to the lab's own servers.
     """
@@ -453,5 +464,5 @@ def _takes_proxy(lab: LabUse, name: str, scenario: ScenarioInfo) -> bool:
 
 
 def _taking_proxy(lab: LabUse, scenarios: Mapping[str, ScenarioInfo]) -> Iterator[str]:
-    """Return the names of the scenarios that phones without root can run."""
+    """Return the names of the scenarios that the lab can run on a phone without root."""
     return (name for name, scenario in scenarios.items() if _takes_proxy(lab, name, scenario))

@@ -40,7 +40,10 @@ class SweepValue:
 
 
 def _values(check: Callable[[object], object]) -> Callable[[object], tuple[SweepValue, ...]]:
-    """Return a validator for a range, or a list of values and ranges; `check` raises ValueError for a wrong value."""
+    """Return a validator that parses a range, or a list of values and ranges, into sweep values.
+
+    `check` raises ValueError for a wrong value.
+    """
 
     def parse(raw: object) -> tuple[SweepValue, ...]:
         entries = raw if isinstance(raw, list) else [raw]
@@ -128,7 +131,7 @@ def _kind(value: object) -> str:
 
 
 class SweptDirection(FileModel):
-    """Values of one direction."""
+    """Swept keys of one direction of a path, with their values."""
 
     rate: Rates = ()
     delay: Durations = ()
@@ -148,7 +151,7 @@ SweptWay = Annotated[
 
 
 class SweptPath(FileModel):
-    """Values of one path, or of both paths alike."""
+    """Swept keys of one path, or of both paths together, with their values."""
 
     down: SweptWay = ()
     up: SweptWay = ()
@@ -187,12 +190,15 @@ class _Axis:
     values: tuple[SweepValue, ...]
 
     def names(self) -> list[str]:
-        """Return each value as a part of a condition's name: ``50``, ``0p5``; with units, if they are not all equal."""
+        """Return each value in the form of a part of a condition's name: ``50``, ``0p5``.
+
+        The parts have units if the units of the values differ.
+        """
         alike = len({value.unit for value in self.values}) == 1
         return [_slug(value, with_unit=not alike) for value in self.values]
 
     def words(self, value: SweepValue) -> str:
-        """Return the swept key and one of its values, for people: ``LTE rtt 50 ms``."""
+        """Return the swept key and one of its values as text: ``LTE rtt 50 ms``."""
         return " ".join([*(_TITLES.get(part, part) for part in self.place), value.text])
 
 
@@ -219,9 +225,9 @@ class Variant:
     """One condition of a sweep.
 
     Attributes:
-        suffix: end of the condition's name, after a hyphen.
-        words: difference from the other conditions, for the title.
-        keys: keys of the condition, as in a file.
+        suffix: end of the condition's name, after the sweep's name and a hyphen.
+        words: values of the swept keys as text, for the condition's title.
+        keys: swept keys with their values, as in a link file.
     """
 
     suffix: str
@@ -230,7 +236,7 @@ class Variant:
 
 
 def variants(sweep: SweepFile) -> list[Variant]:
-    """Return every combination of the values; the last key varies fastest."""
+    """Return one condition for each combination of the swept keys' values; the last key varies fastest."""
     axes = list(_axes(sweep))
     conditions = []
     for chosen in itertools.product(*(zip(axis.values, axis.names(), strict=True) for axis in axes)):
@@ -244,7 +250,7 @@ def variants(sweep: SweepFile) -> list[Variant]:
 
 
 def _places(place: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the paths of the keys that a swept key sets in a condition.
+    """Return the places of the keys of a link condition that a swept key sets.
 
     A key outside ``wifi`` and ``lte`` sets the same key of both paths; ``core_rtt`` sets only itself.
     """

@@ -37,17 +37,17 @@ class Line:
 
     @property
     def changes(self) -> bool:
-        """Return whether the quantity has more than one value."""
+        """Return whether the quantity changes during the time shown."""
         return len({value for _, value in self.steps}) > 1
 
     def at(self, time_s: float) -> float | None:
-        """Return the value at a time."""
+        """Return the quantity's value at `time_s`, seconds; None: unlimited."""
         return next(value for begin, value in reversed(self.steps) if begin <= time_s)
 
 
 @dataclass(frozen=True)
 class LinkTimeline:
-    """A link condition over time.
+    """A link condition over time, for plots.
 
     Attributes:
         ends_s: duration of the plot, seconds.
@@ -100,7 +100,7 @@ def _lines(path: PathName, begin: PathCondition, changes: tuple[Moment, ...]) ->
 
 
 def _trace_steps(trace: Trace) -> Iterator[tuple[float, float | None]]:
-    """Yield (time in seconds, rate in kbit/s) of each bin of a trace."""
+    """Yield (start in seconds, mean rate in kbit/s) for each of the intervals into which a trace is divided."""
     shown_ms = min(trace.profile().lasts_ms, _MOST_TRACE_S * 1000)
     width_ms = max(shown_ms / _TRACE_BINS, 100.0)
     counts: dict[int, int] = {}

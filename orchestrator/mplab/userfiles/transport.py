@@ -1,4 +1,4 @@
-"""Properties of a transport that are needed to read experiment files: name, style, options."""
+"""Properties of transports that are needed to read experiment files: name, style, options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class TransportInfo:
     default: bool = False
 
     def look(self, options: BaseModel | None) -> TransportStyle:
-        """Return the style of the transport with `options`."""
+        """Return the style, in figures, of the transport with `options`, which may choose a variant."""
         own = TransportStyle(self.title, self.colour, self.marker)
         variant = options.model_dump().get(self.variant_option) if options is not None and self.variants else None
         return self.variants.get(variant, own) if isinstance(variant, str) else own

@@ -24,7 +24,7 @@ _USE = re.compile(r"\$(\$\{)|\$\{([^{}]*)\}")
 
 
 def parse_given(texts: Sequence[str]) -> dict[str, object]:
-    """Parse variables of a command line, each ``NAME=VALUE`` with a YAML value. Raises InputError."""
+    """Parse variables from a command line, each ``NAME=VALUE`` with a YAML value. Raises InputError."""
     variables: dict[str, object] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -57,7 +57,7 @@ def read_given(folder: Path) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Filled:
-    """A document with its variables expanded, and the values in force of its variables."""
+    """A document with its variables expanded, and name → value that was used for each variable."""
 
     document: Document
     values: Mapping[str, object]
@@ -67,9 +67,9 @@ def fill(document: Document, layers: Sequence[Document], given: Mapping[str, obj
     """Expand the variables of a document.
 
     Args:
-        document: the merged experiment file.
-        layers: files that it is made of. A variable counts as used if any of them uses it.
-        given: values from outside; they override those of the file.
+        document: experiment file, merged with the files that it extends.
+        layers: these files before they were merged. A variable counts as used if any of them uses it.
+        given: values of variables from outside the file; they override those in the file.
 
     Raises:
         InputError: a variable is unknown or unused, or its value cannot be used at a place. One line for each problem.
@@ -97,14 +97,14 @@ def fill(document: Document, layers: Sequence[Document], given: Mapping[str, obj
 
 
 def _unfit(document: Document, declared: Mapping[str, object]) -> Iterator[Problem]:
-    """Yield a problem for each reference to a variable in the value of a variable."""
+    """Yield a problem for each variable whose value refers to a variable, which is not allowed."""
     for name, value in declared.items():
         for inner in _names_in(value):
             yield document.problem((KEY, name), f"'${{{inner}}}' in a variable: variables hold no other ones")
 
 
 def _names_in(value: object) -> Iterator[str]:
-    """Yield the names of the variables that a value uses."""
+    """Yield the names of the variables to which a value refers, as ``${NAME}``."""
     if isinstance(value, str):
         yield from (match[2] for match in _USE.finditer(value) if match[1] is None)
     elif isinstance(value, Mapping):
@@ -121,7 +121,7 @@ def _without_variables(data: object) -> object:
 
 @dataclass
 class _Filler:
-    """Copies a document's data and expands its variables."""
+    """Copier of a document's data that expands the variables in it."""
 
     document: Document
     values: Mapping[str, object]
@@ -192,7 +192,7 @@ class _Filler:
         return False
 
     def _note(self, name: str, path: KeyPath) -> None:
-        """Record the source of a value, for messages about the value."""
+        """Record that the value at `path` comes from variable `name`, for messages about the value."""
         definition = (KEY, name)
         file, line = self.document.file_of(definition), self.document.line(definition)
         where = f"line {line}" if file == self.document.file_of(path) else f"{file}:{line}"

@@ -45,7 +45,7 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One problem in a file."""
+    """One problem in a file: file, line, path of the value, and text."""
 
     file: str
     line: int
@@ -53,7 +53,7 @@ class Problem:
     text: str
 
     def render(self) -> str:
-        """Return ``experiments/x.yaml:12: transports[1]: unknown transport …``."""
+        """Return the problem as one line: ``experiments/x.yaml:12: transports[1]: unknown transport …``."""
         where = f"{self.path}: " if self.path else ""
         return f"{self.file}:{self.line}: {where}{self.text}"
 
@@ -84,11 +84,11 @@ class Document:
         return self.files.get(self._nearest(path), self.file)
 
     def place(self, path: KeyPath) -> str:
-        """Return ``experiments/x.yaml:12: stop.interval``."""
+        """Return the place of the value at `path`, for messages: ``experiments/x.yaml:12: stop.interval``."""
         return f"{self.file_of(path)}:{self.line(path)}: {path_text(path)}"
 
     def problem(self, path: KeyPath, text: str, shown: KeyPath | None = None) -> Problem:
-        """Return a problem of the value at `path`. `shown` is the path to name in the message; None: `path`."""
+        """Return a problem of the value at `path`. The message names the path `shown`; None: `path`."""
         note = self.notes.get(self._nearest(path), "")
         full_text = f"{text} ({note})" if note else text
         return Problem(self.file_of(path), self.line(path), path_text(path if shown is None else shown), full_text)
@@ -104,7 +104,7 @@ class Document:
 
 
 def path_text(path: KeyPath) -> str:
-    """Return ``transports[1].mptcp`` for ``("transports", 1, "mptcp")``."""
+    """Return a path in a file as text: ``transports[1].mptcp`` for ``("transports", 1, "mptcp")``."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -192,7 +192,7 @@ def _explain(error: MarkedYAMLError, file: str, text: str) -> str:
 
 @dataclass
 class _Open:
-    """A mapping or list that has started and not ended."""
+    """A mapping or list that the parser has started and not yet ended."""
 
     value: dict[str, Any] | list[Any]
     path: KeyPath
@@ -201,7 +201,10 @@ class _Open:
 
 
 class _Builder:
-    """Builds the data from the parser's events, without recursion and without calling anything named in the file."""
+    """Builder of plain data from the events of the YAML parser.
+
+    It does not recurse, and constructs no object that a file names.
+    """
 
     def __init__(self, file: str) -> None:
         self.file = file

@@ -25,7 +25,7 @@ class SessionError(Exception):
 
 
 class BrowserSession:
-    """One session with a browser or a page.
+    """A session over a websocket: with a browser (WebDriver BiDi) or with one page (DevTools).
 
     Args:
         url: URL of the websocket.
@@ -64,13 +64,13 @@ class BrowserSession:
         return result
 
     def wait(self, holds: Callable[[Event], bool], *, timeout_s: float, late: str) -> None:
-        """Wait for an event that satisfies `holds`.
+        """Wait for an event for which `holds` returns true.
 
         Events that arrived since the last call of `events` count, too. All events are kept for `events`.
 
         Args:
-            holds: condition on an event.
-            timeout_s: maximum time, s.
+            holds: returns whether an event is the expected one.
+            timeout_s: maximum time, seconds.
             late: text of the error when no such event arrives in time.
 
         Raises:

@@ -46,7 +46,7 @@ class DevTools:
         return facts
 
     def pages(self) -> Sequence[Answer]:
-        """Return the open pages, the most recently used one first. Raises StepError without an answer."""
+        """Return the open pages, the most recently used one first. Raises StepError: the browser does not answer."""
         return [target for target in self._get("/json/list") if target.get("type") == "page"]
 
     @contextlib.contextmanager
@@ -87,7 +87,9 @@ class DevTools:
 
 
 class Tab:
-    """`Instrumented` for one page. Every method raises StepError when the browser does not respond as expected.
+    """One page of a browser, controlled by DevTools; it implements `Instrumented`.
+
+    Every method raises StepError when the browser does not respond as expected.
 
     Args:
         device: name of the browser's phone in messages.

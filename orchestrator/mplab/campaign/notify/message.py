@@ -11,14 +11,14 @@ URGENT: frozenset[Kind] = frozenset({"quarantined", "disk", "interrupted"})
 
 @dataclass(frozen=True)
 class Message:
-    """A message.
+    """A message about a campaign.
 
     Attributes:
-        kind: kind of event that it reports.
-        title: one line.
-        text: some lines; "": the title is complete.
+        kind: kind of event that the message reports.
+        title: the message in one line.
+        text: details, some lines; "": the title says all.
         campaign: name of the campaign directory.
-        facts: further values by name.
+        facts: name → value of further facts.
     """
 
     kind: Kind
@@ -29,7 +29,7 @@ class Message:
 
     @property
     def line(self) -> str:
-        """Return the title without line ends, for use in headers."""
+        """Return the title in one line, for use in headers."""
         return " ".join(self.title.split())
 
     @property
@@ -41,13 +41,13 @@ class Message:
 
 @dataclass(frozen=True)
 class Delivery:
-    """The outcome of a message at one receiver.
+    """Outcome of sending a message to one receiver.
 
     Attributes:
-        to: ``webhook`` or ``mail``.
-        ok: the receiver accepted the message.
-        error: why it did not, without any secret; "" if it did.
-        tries: number of tries.
+        to: kind of receiver: ``webhook`` or ``mail``.
+        ok: True if the receiver accepted the message.
+        error: why the receiver did not accept the message, without any secret; "": it did.
+        tries: number of tries to send the message.
     """
 
     to: str

@@ -1,4 +1,4 @@
-"""Notify receivers within a bounded time."""
+"""Send messages about a campaign to its receivers within a bounded time."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ PAUSES_S = (1.0, 5.0)
 
 
 class Receiver(Protocol):
-    """A destination of messages."""
+    """A receiver of messages: a webhook or a mail server."""
 
     name: str
 
@@ -28,7 +28,7 @@ class Receiver(Protocol):
 
 
 class Notifier:
-    """The receivers of a campaign."""
+    """Sender of messages to the receivers of a campaign."""
 
     def __init__(
         self,
@@ -39,13 +39,13 @@ class Notifier:
         whole_s: float = WHOLE_S,
         pauses_s: tuple[float, ...] = PAUSES_S,
     ) -> None:
-        """Read the secrets.
+        """Read the secrets of the receivers (URLs, passwords) from their files.
 
         Args:
             settings: receivers, and the kinds of messages that they get; None: no receiver.
             folder: folder of the campaign file, to which names of files are relative.
-            timeout_s: limit for the connection, and for each answer, seconds.
-            whole_s: limit for a message, with all tries at all receivers, seconds.
+            timeout_s: time limit for a connection, and for each answer of a receiver, seconds.
+            whole_s: time limit for sending a message to all receivers, with all tries, seconds.
             pauses_s: pauses before the second and each further try, seconds.
 
         Raises:
@@ -62,13 +62,14 @@ class Notifier:
         self._pauses_s = pauses_s
 
     def send(self, message: Message, *, always: bool = False) -> list[Delivery]:
-        """Send a message to all receivers in parallel. Return one outcome for each; none if its kind is not wanted.
+        """Send a message to all receivers in parallel. Return one outcome for each receiver.
 
-        A failed delivery is an outcome, never an exception. The call takes at most the limit `whole_s`.
+        No outcome is returned if the receivers do not want messages of this kind. A failed delivery is an outcome,
+        never an exception. The call takes at most `whole_s` seconds.
 
         Args:
             message: the message to send.
-            always: send it even if its kind is not wanted; for a test.
+            always: True: send the message even if its kind is not wanted; for a test.
         """
         if not always and message.kind not in self._on:
             return []
@@ -93,7 +94,7 @@ class _Telling(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Try to deliver the message; try again if that may help."""
+        """Try to deliver the message; after a failure that may be temporary, pause and try again."""
         tries, problem = 0, ""
         for pause_s in (0.0, *self._pauses_s):
             if self._given_up.wait(pause_s):
@@ -114,7 +115,10 @@ class _Telling(threading.Thread):
         self._delivery = Delivery(self.receiver.name, ok=False, error=problem, tries=tries)
 
     def outcome(self, deadline: float) -> Delivery:
-        """Wait until `deadline` (monotonic seconds) for the outcome; then give up. Return the outcome."""
+        """Wait for the end of the delivery, at most until `deadline` (monotonic seconds), and return its outcome.
+
+        If it has not ended by then, the outcome is a failure, and no further try is made.
+        """
         self.join(max(0.0, deadline - time.monotonic()))
         self._given_up.set()
         return self._delivery or Delivery(self.receiver.name, ok=False, error="it took too long: given up")

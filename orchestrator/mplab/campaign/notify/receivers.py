@@ -1,4 +1,4 @@
-"""Deliver messages by HTTP POST (Slack, Mattermost, ntfy, programs) and e-mail; check the files of ``notify:``."""
+"""Deliver messages by HTTP POST (Slack, Mattermost, ntfy, programs) and e-mail; check the files below ``notify:``."""
 
 import base64
 import html
@@ -25,12 +25,12 @@ from mplab.userfiles.yaml import KeyPath
 
 
 def beside(folder: Path, path: str) -> Path:
-    """Return a path relative to `folder`, with ``~`` expanded."""
+    """Return `path`, which may be relative to `folder` or start with ``~``, as a usable path."""
     return folder / Path(path).expanduser()
 
 
 def read_url(path: Path) -> str:
-    """Read the URL in a private file.
+    """Return the URL in a private file.
 
     Raises:
         InputError: the file is unusable, or its content is not a URL to which a secret may be sent.
@@ -95,12 +95,12 @@ _FIRST_ERROR, _FIRST_SERVER_ERROR = 300, 500
 
 
 class Webhook:
-    """A receiver with a URL."""
+    """A receiver of messages by HTTP POST."""
 
     name = "webhook"
 
     def __init__(self, settings: WebhookFile, folder: Path) -> None:
-        """Read the URL from its file. Raises InputError when the file is unusable or holds no valid URL."""
+        """Read the receiver's URL from its file. Raises InputError: the file is unusable or holds no valid URL."""
         self._url = read_url(beside(folder, settings.url_file))
         self._format = settings.format
         self._verify = str(beside(folder, settings.ca_file)) if settings.ca_file else True
@@ -110,7 +110,7 @@ class Webhook:
 
         Args:
             message: the message to send.
-            timeout_s: limit for the connection, and for each part of the answer, seconds.
+            timeout_s: time limit for the connection, and for each part of the answer, seconds.
 
         Raises:
             NotDeliveredError: the receiver did not accept the message.
@@ -139,7 +139,10 @@ class Webhook:
 
 
 def as_json(message: Message) -> tuple[dict[str, str], bytes]:
-    """Return headers and body. Chat programs show ``text``, with ``&``, ``<``, ``>`` escaped as they require."""
+    """Return HTTP headers and body for a message as JSON.
+
+    Chat programs show the key ``text``, in which ``&``, ``<`` and ``>`` are escaped as they require.
+    """
     content = {
         "text": html.escape(_cut(f"{message.line}\n{message.body}"), quote=False),
         "kind": message.kind,
@@ -152,7 +155,7 @@ def as_json(message: Message) -> tuple[dict[str, str], bytes]:
 
 
 def as_text(message: Message) -> tuple[dict[str, str], bytes]:
-    """Return headers and body in the form of ntfy: https://docs.ntfy.sh/publish/."""
+    """Return HTTP headers and body for a message in the form of ntfy: https://docs.ntfy.sh/publish/."""
     title = message.line[:200]
     headers = {
         "Content-Type": "text/plain; charset=utf-8",
@@ -177,7 +180,7 @@ class Mail:
     name = "mail"
 
     def __init__(self, settings: MailFile, folder: Path) -> None:
-        """Read the password. Raises InputError."""
+        """Read the user's password from its file. Raises InputError: the file is unusable."""
         self._settings = settings
         self._password = read_secret(beside(folder, settings.password_file)) if settings.password_file else ""
         self._authorities = str(beside(folder, settings.ca_file)) if settings.ca_file else None
@@ -188,7 +191,7 @@ class Mail:
 
         Args:
             message: the message to send.
-            timeout_s: limit for the connection, and for each answer, seconds.
+            timeout_s: time limit for the connection, and for each answer of the server, seconds.
 
         Raises:
             NotDeliveredError: the server refused the message, or some of its recipients.
@@ -220,7 +223,7 @@ class Mail:
             raise self._refused(refused)
 
     def compose(self, message: Message) -> EmailMessage:
-        """Compose the e-mail for a message."""
+        """Return the e-mail for a message."""
         mail = EmailMessage()
         mail["From"] = self._settings.sender
         mail["To"] = ", ".join(self._settings.to)
@@ -257,7 +260,7 @@ class Mail:
         return NotDeliveredError("; ".join(texts), again=again)
 
     def _answer(self, code: int, words: bytes | str) -> str:
-        """Return a server's answer, without secrets that the server may have repeated."""
+        """Return the mail server's answer as text, without secrets that the server may have repeated."""
         text = words.decode(errors="replace") if isinstance(words, bytes) else words
         for secret in self._secrets():
             text = text.replace(secret, "…")

@@ -21,7 +21,7 @@ REPORT = "report"
 
 @dataclass(frozen=True)
 class Disk:
-    """Space on the disk of the runs, bytes."""
+    """Free and total space, in bytes, of the disk with the runs."""
 
     free: int
     total: int
@@ -29,16 +29,16 @@ class Disk:
 
 @dataclass(frozen=True)
 class Night:
-    """A campaign at one moment.
+    """A campaign and its runs at one moment.
 
     Attributes:
-        state: state after its events.
-        live: a process runs the campaign.
-        now: Unix seconds.
-        progress: progress of the current runs, by job id.
+        state: state of the campaign after its events.
+        live: True if a process runs the campaign.
+        now: the moment, Unix seconds.
+        progress: job id → progress of the job's current run.
         reports: names of the run directories that have a report.
         trends: names of the experiments that have a trend page in the folder of runs.
-        disk: disk of the runs; None: unknown.
+        disk: space on the disk with the runs; None: unknown.
     """
 
     state: CampaignState
@@ -62,14 +62,17 @@ class Night:
         return self.phase == "killed" and (ends_by is None or ends_by > self.now)
 
     def cells(self, status: JobStatus) -> CellCounts:
-        """Return the current outcomes of a job's cells; before the job has started, only `total` is known."""
+        """Return the current outcomes of a job's cells; before the job's first try, only `total` is not 0."""
         live = self.progress.get(status.job.id)
         if live is not None and live.total:
             return CellCounts(live.total, live.ok, live.invalid, live.failed, live.left_out)
         return status.cells if status.cells.total else CellCounts(total=status.job.cells)
 
     def all_cells(self) -> CellCounts:
-        """Return the outcomes of all cells; unfinished cells of a job that is left out count as left out."""
+        """Return the outcomes of the cells of all jobs.
+
+        Unfinished cells of a job that was left out count as left out.
+        """
         total = CellCounts()
         for status in self.state.jobs:
             cells = self.cells(status)
@@ -86,7 +89,7 @@ class Night:
         return total
 
     def remaining_s(self, status: JobStatus) -> float:
-        """Return the time that a job still needs, in seconds."""
+        """Return the estimated remaining duration of a job's run, seconds; 0.0: the job has ended."""
         if status.state not in {"waiting", "running"}:
             return 0.0
         live = self.progress.get(status.job.id)
@@ -100,9 +103,9 @@ class Night:
 
     @property
     def eta_s(self) -> float | None:
-        """Return the time until the busiest resource has done all its jobs, seconds; None: the campaign is not at work.
+        """Return the estimated time until the busiest resource has done all its jobs and the campaign ends, seconds.
 
-        A campaign that is paused, has ended or was killed is not at work.
+        None: the campaign is paused, has ended, or was killed.
         """
         if self.phase not in {"planned", "running"}:
             return None
@@ -121,7 +124,7 @@ class Night:
         return max(0.0, until - self.now) if until is not None else 0.0
 
     def to_json(self) -> dict[str, object]:
-        """Return the page's content as JSON, for programs."""
+        """Return the page's content as a JSON object, for programs."""
         eta_s = self.eta_s
         return {
             **json_of(self.state),
@@ -143,7 +146,7 @@ def read_night(state: CampaignState, runs: Path, *, live: bool, now: float | Non
     Args:
         state: state of the campaign.
         runs: folder of the runs.
-        live: a process runs the campaign (its lock is held).
+        live: True if a process runs the campaign, which holds the campaign's lock.
         now: Unix seconds; default: the current time.
     """
     progress = {}
@@ -167,7 +170,7 @@ def read_night(state: CampaignState, runs: Path, *, live: bool, now: float | Non
 
 
 def trend_name(experiment: str) -> str:
-    """Return the name of the file that ``mplab trend`` writes in the folder of runs."""
+    """Return the name of the trend page of an experiment, which ``mplab trend`` writes in the folder of runs."""
     return f"trend-{experiment}.html"
 
 

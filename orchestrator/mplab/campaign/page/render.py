@@ -1,4 +1,4 @@
-"""Render the page of a campaign."""
+"""Render the status page of a campaign as HTML."""
 
 import os
 from base64 import b64encode
@@ -33,7 +33,7 @@ _PHASES = {
 
 @dataclass(frozen=True)
 class Part:
-    """A segment of a bar, in percent of the whole."""
+    """A segment of a bar: its class in the style sheet, its start and width in percent of the bar."""
 
     kind: str
     start: float
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class JobRow:
-    """The table row of a job."""
+    """Content of a job's row in the table of jobs."""
 
     status: JobStatus
     cells: CellCounts
@@ -59,7 +59,7 @@ class JobRow:
 
 @dataclass(frozen=True)
 class ResourceCard:
-    """The card of a phone, router, server or lab."""
+    """Content of the card of a phone, router, server or lab."""
 
     status: ResourceStatus
     kind: str
@@ -68,7 +68,7 @@ class ResourceCard:
 
 
 def render(night: Night, runs_url: str) -> str:
-    """Render the page.
+    """Return the status page of a campaign as HTML.
 
     Args:
         night: content of the page.
@@ -113,13 +113,13 @@ def render(night: Night, runs_url: str) -> str:
 
 
 def write_page(state: CampaignState, path: Path, *, runs: Path, live: bool = False, now: float | None = None) -> None:
-    """Write the page of a campaign atomically: a reader sees the old page or the new one.
+    """Write the status page of a campaign atomically: a reader sees the old page or the new one.
 
     Args:
         state: state of the campaign.
-        path: path of the page, ``report/index.html`` in the campaign's directory; its folder is made.
+        path: path of the page, ``report/index.html`` in the campaign's directory; its folder is created.
         runs: folder of the runs; links to reports are relative to the page.
-        live: a process runs the campaign: the page then reloads itself.
+        live: True if a process runs the campaign; the page then reloads itself.
         now: Unix seconds; default: the current time.
 
     Raises:
@@ -132,13 +132,13 @@ def write_page(state: CampaignState, path: Path, *, runs: Path, live: bool = Fal
 
 
 def style_hash() -> str:
-    """Return the Content-Security-Policy source of the page's style sheet."""
+    """Return the hash of the page's style sheet as a source for Content-Security-Policy: ``'sha256-…'``."""
     digest = b64encode(sha256(f"\n{_css()}\n".encode()).digest()).decode()
     return f"'sha256-{digest}'"
 
 
 def bar(cells: CellCounts) -> tuple[Part, ...]:
-    """Return the cells by outcome as segments of a bar; cells without outcome are its background."""
+    """Return the segments of a bar that shows cells by outcome; cells without outcome have no segment."""
     if not cells.total:
         return ()
     counts = {"ok": cells.ok, "invalid": cells.invalid, "failed": cells.failed, "left-out": cells.left_out}
@@ -190,7 +190,7 @@ def _job_took(night: Night, status: JobStatus) -> str:
 
 
 def _last_sign(night: Night, status: JobStatus) -> float:
-    """Return the time of the last sign of life of a try without an end, Unix seconds."""
+    """Return the time, Unix seconds, at which a job's unfinished try last showed that it was running."""
     if night.live and status.state == "running":
         return night.now
     progress = night.progress.get(status.job.id)

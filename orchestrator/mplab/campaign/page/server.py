@@ -44,7 +44,7 @@ _REPORT_POLICY = f"default-src 'none'; style-src 'unsafe-inline'; img-src 'self'
 
 @contextlib.contextmanager
 def serve(address: str, port: int, read: Callable[[], Night], *, runs: Path) -> Iterator[str]:
-    """Serve while the block runs; yield the address, like ``http://127.0.0.1:8080/``.
+    """Serve a campaign's page by HTTP while the block runs; yield its URL: ``http://127.0.0.1:8080/``.
 
     ``/`` is the page, ``/status.json`` is `Night.to_json`, ``/runs/RUN/report/…`` are the reports of this campaign's
     runs, ``/runs/trend-EXPERIMENT.html`` are trend pages of its experiments. No other file of the runs is served.
@@ -52,7 +52,7 @@ def serve(address: str, port: int, read: Callable[[], Night], *, runs: Path) -> 
     Args:
         address: loopback address: ``127.0.0.1``, ``::1``, ``localhost``.
         port: TCP port; 0: any free one.
-        read: called for each answer, in threads; if it raises MplabError, the answer is status 500.
+        read: returns the page's content; called for each answer, in threads. After an MplabError, the status is 500.
         runs: folder of the runs.
 
     Raises:
@@ -89,12 +89,12 @@ class _Server(ThreadingHTTPServer):
         super().__init__((address, port), handler)
 
     def server_bind(self) -> None:
-        """Bind without asking name servers for this machine's name, unlike the base class."""
+        """Bind the server's socket without asking name servers for this machine's name, unlike the base class."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = "localhost", int(self.server_address[1])
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore the error of a browser that closed its connection."""
+        """Ignore every error of answering a request, which is usually that the browser closed the connection."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -220,7 +220,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def open_below(folder: Path, parts: list[str]) -> BinaryIO:
-    """Open ``folder/part/part…`` for reading. No part may be a link, hidden, or contain a slash.
+    """Open the file ``folder/part/part…`` for reading. No part may be a link, be hidden, or contain a slash.
 
     Raises:
         FileNotFoundError: the file cannot be opened, or is a link or not a regular file.

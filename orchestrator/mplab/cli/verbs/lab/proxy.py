@@ -48,7 +48,9 @@ def _say(line: str) -> None:
 
 
 def _proxy(lab: Path | None, engine: str, profile: Sequence[str] | None = None, *, verbose: bool = False) -> ByHand:
-    """Return the proxy of a lab file, for control by hand; without a lab file, one of the first kind that allows it.
+    """Return the object that controls the proxy of a lab file by hand.
+
+    Without a lab file, it controls a proxy of the first kind that can be controlled by hand.
 
     Raises:
         InputError: the proxy cannot be controlled by hand, or a profile is unknown.

@@ -36,7 +36,9 @@ _BY_ADB_ALONE = "shaping a phone by hand needs its 'root_shell', and there is no
 
 
 def _machines(lab: LabFile, chosen: str) -> list[ShapingMachine[BaseModel]]:
-    """Return every machine of the lab file that shapes and exists outside a virtual lab, or only the chosen one.
+    """Return the shaping machines of a lab file that exist without a running virtual lab, sorted by name.
+
+    If `chosen` is not "", only the machine with this name is returned.
 
     Raises:
         InputError: the lab file has no such machine, or a virtual lab boots it.
@@ -126,7 +128,11 @@ def shape(
 
 
 def _shaping(lab: LabFile, phone: str) -> Mapping[str, ShapingMachine[BaseModel]]:
-    """Return the machines that shape a phone's paths, by interface. Raises InputError if they need a running lab."""
+    """Return interface of the phone → machine that shapes the interface's path.
+
+    Raises:
+        InputError: the paths can only be shaped while a lab or a run is up.
+    """
     attached, machines = lab.phones[phone], LabUse(lab, phone=phone).machines()
     if attached.kind is not None and not attached.kind.real:
         raise InputError(f"lab {lab.name}: phone {phone!r}: {_VIRTUAL_ALONE}")
@@ -136,10 +142,12 @@ def _shaping(lab: LabFile, phone: str) -> Mapping[str, ShapingMachine[BaseModel]
 
 
 def _hold(held: Mapping[str, HeldMachine], end: float) -> None:
-    """Wait until `end` (monotonic seconds), SIGINT or SIGTERM.
+    """Wait until `end` (monotonic seconds); meanwhile, check that the machines still shape for this process.
+
+    SIGINT or SIGTERM ends the wait with KeyboardInterrupt.
 
     Raises:
-        MachineError: a machine cannot be reached any longer, or no longer shapes for this process.
+        MachineError: a machine can no longer be reached, or no longer shapes for this process.
     """
 
     def stop(_number: int, _frame: object) -> None:

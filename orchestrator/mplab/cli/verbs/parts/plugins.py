@@ -32,7 +32,7 @@ def plugins(*, check: CheckOption = False, as_json: JsonOption = False) -> None:
 
 
 def _problem(registry: Registry, name: str) -> str:
-    """Return why a plug-in cannot be imported, or ""."""
+    """Return why a plug-in cannot be imported or is incomplete; "": it can be used."""
     try:
         registry.check(name)
     except MplabError as error:

@@ -42,7 +42,7 @@ def _described(name: str) -> _Described:
 
 
 def _allowed(schema: dict[str, Any]) -> str:
-    """Return the values that a JSON Schema allows, for people."""
+    """Return the values that the JSON Schema of an option allows, as text: ``true | false``."""
     if "anyOf" in schema:
         return next(_allowed(choice) for choice in schema["anyOf"] if choice.get("type") != "null")
     if schema.get("type") == "array":

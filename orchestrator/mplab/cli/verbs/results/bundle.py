@@ -94,7 +94,7 @@ def _author(text: str) -> Any:  # noqa: ANN401 - analysis.bundle.rocrate.Author,
 
 
 def _licence(text: str) -> str:
-    """Return a URL unchanged, and an SPDX expression in canonical form. Raises InputError for anything else."""
+    """Return a licence: a URL unchanged, an SPDX expression in canonical form. Raises InputError for anything else."""
     if not text or urlsplit(text).scheme in {"http", "https"}:
         return text
     try:

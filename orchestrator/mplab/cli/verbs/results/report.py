@@ -45,13 +45,18 @@ _TIMEOUT_S = 120.0
 
 
 def check_pdf(target: Path) -> None:
-    """Raise MplabError if the file cannot be written, LabNotReadyError if there is no Chromium."""
+    """Check that a PDF can be made.
+
+    Raises:
+        LabNotReadyError: Chromium, which prints the PDF, is not installed.
+        MplabError: the folder of `target` does not exist.
+    """
     check_folder(target)
     CHROMIUM.path()
 
 
 def write_pdf(page: Path, target: Path) -> None:
-    """Print a report into a file.
+    """Print a report into a PDF file.
 
     Args:
         page: the report's ``index.html``.

@@ -104,10 +104,10 @@ def reproduce(
 
 @contextmanager
 def _folder(keep: Path | None) -> Iterator[Path]:
-    """Yield the folder for unpacking: a permanent one, or a temporary one (in $TMPDIR).
+    """Yield the folder into which a bundle is unpacked: `keep`, or a temporary folder (in $TMPDIR).
 
     Raises:
-        InputError: the permanent folder exists already.
+        InputError: `keep` exists already.
     """
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="mplab-reproduce-") as temporary:

@@ -18,7 +18,7 @@ from mplab.cli.output import check_folder, err, escaped, out, print_json, table
 from mplab.run.run_directory import RUNS
 
 MAX_ROWS = 500
-"""Limit of rows that are printed; ``--json`` and ``export`` have all."""
+"""Maximum number of rows that are printed; ``--json`` and ``export`` have all."""
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -50,7 +50,11 @@ def show(
 
 
 def _find(run: Run, name: str) -> Cell:
-    """Return the cell whose id matches a name. Raises InputError if no cell matches, or more than one."""
+    """Return the cell of a run that `name` means: its id, its number, or the start of its id.
+
+    Raises:
+        InputError: no cell matches, or more than one.
+    """
     exact = [cell for cell in run.cells if cell.id == name or (cell.spec and str(cell.spec.index) == name)]
     matches = exact or [cell for cell in run.cells if cell.id.startswith(name)]
     if len(matches) == 1:
@@ -118,7 +122,7 @@ def _rtt(proof: LinkProof) -> str:
 
 
 def _verification(record: CellRecord) -> Table:
-    """Return a table of the evidence on the transport, on congestion control and on the captures."""
+    """Return a table of a cell's evidence: transport, congestion control, captures."""
     rows = table("", "")
     proof = record.proof
     for name, value in proof.active.items():
@@ -148,7 +152,10 @@ def _steps(run: Run, cell: Cell) -> Table:
 
 
 def _timeline(run: Run, cell: Cell) -> Iterator[tuple[float, str, float | None]]:
-    """Yield seconds since the first attempt began, event, and duration of each step."""
+    """Yield (time, text, duration) of each event of a cell.
+
+    The time is in seconds since the cell's first event. Only steps have a duration, seconds.
+    """
     events = [event for event in run.typed_events if isinstance(event, _Event) and event.cell == cell.id]
     for event, later in zip_longest(events, events[1:]):
         took_s = later.t - event.t if isinstance(event, CellStep) and later is not None else None
@@ -175,7 +182,7 @@ def _scores(cell: Cell) -> Table:
 
 
 def _folders(cell: Cell) -> Table:
-    """Return the files at the top of the cell's folder, and its folders with number and size of their files."""
+    """Return a table of a cell's folder: each file with its size, each subfolder with number and size of its files."""
     rows = table("", "", "")
     sizes: dict[str, list[int]] = {}
     for file, size in _files(cell):
@@ -187,7 +194,7 @@ def _folders(cell: Cell) -> Table:
 
 
 def _files(cell: Cell) -> list[tuple[Path, int]]:
-    """Return the path in the cell's folder and the size in bytes of each file, sorted by name."""
+    """Return (path in the cell's folder, size in bytes) of each file of a cell, sorted by path."""
     if cell.directory is None:
         return []
     files = (path for path in sorted(cell.directory.rglob("*")) if not path.is_dir())

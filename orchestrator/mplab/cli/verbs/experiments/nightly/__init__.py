@@ -236,7 +236,9 @@ def tidy(
 
 
 def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
-    """Return the campaign directory for `name`: a path, the start or end of a name in `campaigns`, "" for the newest.
+    """Return the campaign directory that `name` means: its path, or the start or end of its name in `campaigns`.
+
+    If `name` is "", return the newest campaign in the folder `campaigns`.
 
     Raises:
         InputError: no campaign matches, or more than one.
@@ -255,11 +257,11 @@ def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
 
 
 def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:
-    """Run the rest of a campaign, then print its result.
+    """Run all unfinished jobs of a campaign, then print its result.
 
     Raises:
         typer.Exit: with code 1, if a job failed, or was left out for another reason than the campaign's time limit.
-        GateError: a job is worse than the earlier runs of its experiment, or exceeds a budget.
+        GateError: the run of a job is worse than earlier runs of its experiment, or does not meet a budget.
     """
     with executing.file_lock(directory), CampaignDisplay(directory, page=True) as display:
         state = executing.execute(directory, display.show)

@@ -24,11 +24,11 @@ _PAGE_S = 5.0
 
 
 class CampaignDisplay:
-    """Shows a campaign: on a terminal as a live table, elsewhere only problems, one line each.
+    """Display of a running campaign: a line for each failure and, on a terminal, a live table.
 
     Args:
         directory: directory of the campaign.
-        page: also write the campaign's status page.
+        page: True: also write the campaign's status page.
     """
 
     def __init__(self, directory: CampaignDirectory, *, page: bool) -> None:
@@ -40,7 +40,7 @@ class CampaignDisplay:
         self._drawn = self._written = 0.0
 
     def __enter__(self) -> Self:
-        """Start to show the campaign."""
+        """Start the live table on a terminal, and return the display."""
         if self._live:
             self._live.start()
         return self
@@ -48,13 +48,13 @@ class CampaignDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop the display, and write the page with the final state."""
+        """Remove the live table, and write the status page with the campaign's final state."""
         if self._live:
             self._live.stop()
         self._write(self._directory.read_state(), live=False)
 
     def show(self, state: CampaignState) -> None:
-        """Redraw the campaign, but not more often than people can see."""
+        """Print new failures; update the live table and the status page, unless they were updated very recently."""
         now = time.monotonic()
         for failure in state.failures:
             if failure.t > self._told:
@@ -75,7 +75,7 @@ class CampaignDisplay:
 
 
 def campaign_table(night: Night) -> RenderableType:
-    """Return a table of jobs, phones and other resources, and the last failures."""
+    """Return a campaign's table for a terminal: its jobs, phones and other resources, and its last failures."""
     state = night.state
     jobs = table("job", "state", "cells", "tries", "")
     for status in state.jobs:

@@ -44,7 +44,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
 
 
 def _shared_title(member: LinkCondition) -> str:
-    """Return the title of a sweep: that of one of its conditions without the last part in brackets."""
+    """Return the title of a sweep: that of its condition `member` without the last part in brackets."""
     return member.title.rpartition(" (")[0]
 
 
@@ -54,7 +54,7 @@ def _words(links: tuple[LinkCondition, ...], path: str) -> str:
 
 
 def _changes(link: LinkCondition) -> str:
-    """Return the number of changes during a scenario, in words."""
+    """Return number, first and last time of a link's changes as text: ``3, 15 s to 60 s``; "": there are none."""
     if not link.changes:
         return ""
     first, last = (format_duration_s(link.changes[index].at_s) for index in (0, -1))
@@ -156,7 +156,7 @@ def _cells(way: Direction) -> list[str]:
 
 
 def _queue_text(way: Direction) -> str:
-    """Return the queue, and the time that it takes to drain when full."""
+    """Return the queue of a direction as text, with the time that a full queue takes to drain."""
     rate = way.trace.profile().mean_kbps if way.trace else way.rate_kbps
     if rate is None:
         return "none: nothing waits"
@@ -212,7 +212,7 @@ def lint(
 
 
 class _Linted(TypedDict):
-    """The ``--json`` output for one file; notes are conditions that the virtual lab cannot make."""
+    """The ``--json`` output for one checked file; notes are parts of conditions that the virtual lab cannot make."""
 
     file: str
     conditions: list[str]
@@ -221,7 +221,7 @@ class _Linted(TypedDict):
 
 
 def _linted(file: Path) -> _Linted:
-    """Check one file."""
+    """Check one file of link conditions, and return its conditions, problems and notes."""
     try:
         links = read_link_file(file, LINKS_DIR)
     except InputError as error:

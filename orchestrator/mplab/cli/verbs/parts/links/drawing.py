@@ -19,10 +19,11 @@ _UNITS = {"rate": "Mbit/s", "delay": "ms", "jitter": "ms", "loss": "%", "reorder
 
 
 def text_drawing(link: LinkCondition, columns: int = COLUMNS) -> list[tuple[str, str, str]]:
-    """Return rows of three texts: label, drawing over time with `columns` characters, lowest and highest value.
+    """Return rows of three texts: label, drawing over time with `columns` characters, and a note.
 
-    There is a row for each quantity that changes, each path with outages, and each other kind of change, and a row for
-    the time axis; no row if nothing changes. ``×`` marks an outage of a path, ``▼`` a change of route or of MPTCP.
+    There is a row for each quantity that changes (note: lowest and highest value), each path with outages (share of
+    the time), each other kind of change (times), and a row for the time axis; no row if nothing changes. ``×`` marks
+    an outage of a path, ``▼`` a change of route or of MPTCP.
     """
     story = timeline_of(link)
     rows = [_row(line, story, columns) for line in story.lines if line.changes]
@@ -55,7 +56,10 @@ def _row(line: Line, story: LinkTimeline, columns: int) -> tuple[str, str, str]:
 
 
 def format_value(quantity: str, value: float | None) -> str:
-    """Format a value: ``7.04 Mbit/s``, ``25 ms``, ``1 %``, ``unlimited``."""
+    """Format a value of a link's quantity (kbit/s, ms or percent): ``7.04 Mbit/s``, ``25 ms``, ``1 %``.
+
+    None is ``unlimited``.
+    """
     if value is None:
         return "unlimited"
     value = round(value, 3)

@@ -130,7 +130,9 @@ def sensitivity(
 
 
 def read_parameters(name: str, texts: Sequence[str]) -> dict[str, object]:
-    """Parse ``key=value`` pairs as if they were in an experiment file, and check them against the scenario `name`.
+    """Parse ``key=value`` pairs like parameters in an experiment file, and check them as those of scenario `name`.
+
+    Return key → value as parsed, without defaults.
 
     Raises:
         InputError: a pair is not ``key=value``, or the scenario refuses it; one line for each problem.
@@ -150,7 +152,7 @@ def read_parameters(name: str, texts: Sequence[str]) -> dict[str, object]:
 
 
 def describe_all() -> list[dict[str, Any]]:
-    """Describe every scenario in the form of ``--json``.
+    """Return the description of every scenario in the form of ``--json``.
 
     Raises:
         MetricConflictError: two scenarios define one metric name differently.

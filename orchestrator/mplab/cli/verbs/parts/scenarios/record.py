@@ -62,7 +62,7 @@ def record(
 
 
 def _check_there(into: Path, app: str) -> None:
-    """Raise InputError unless a file is an app.yaml that has this Android app."""
+    """Raise InputError unless the existing file `into` is an app.yaml with a section for the Android app `app`."""
     if into.name != FILE:
         raise InputError(f"{into}: exists, and is no {FILE} in which elements could be replaced. Name another file")
     if app not in (there := load_android_apps(into.parent)):
@@ -78,10 +78,12 @@ def _stored(path: Path) -> tuple[UiNode, ...]:
 
 
 def _live(serial: str, adb_port: int, named: dict[str, tuple[Selector, ...]]) -> tuple[tuple[UiNode, ...], str, str]:
-    """Return the last screen, the version of its app, and the name of the phone.
+    """Let the user name elements on screens of a phone, and add their selectors to `named`.
+
+    Return the element tree of the last screen, the version of its app, and a text with the phone and today's date.
 
     Raises:
-        DeviceError: the automation of the screen failed.
+        DeviceError: the automation of the phone's screen failed.
     """
     automation = UiAutomator2(phone_at(adb_port, serial))
     try:
@@ -105,7 +107,10 @@ def _look(automation: Automation) -> tuple[UiNode, ...]:
 def _pick(
     windows: Sequence[UiNode], named: dict[str, tuple[Selector, ...]]
 ) -> tuple[dict[str, tuple[Selector, ...]], bool]:
-    """Return the elements named on this screen, and whether the user wants the next screen."""
+    """Print the elements of a screen, and let the user name some of them.
+
+    Return name → selectors of the elements that the user named, and whether the user wants another screen.
+    """
     nodes = candidates(windows)
     out.print(f"{package_of(windows)}:", markup=False, highlight=False)
     for number, node in enumerate(nodes, 1):

@@ -29,7 +29,7 @@ from mplab.cli.verbs.results.analyze.cluster import (
 from mplab.run.run_directory import RUNS
 
 MAX_ROWS = 50
-"""Limit of differences that are printed; ``--json`` has all."""
+"""Maximum number of differences that are printed; ``--json`` has all."""
 
 
 _CAPTURES = frozenset({".pcap", ".pcapng", ".cap"})
@@ -116,7 +116,7 @@ def _cross_check(tool: Tool, names: Sequence[str], runs: Path, *, as_json: bool)
 
 
 def _captures(names: Sequence[str], runs: Path) -> dict[str, list[Path]]:
-    """Return the captures by name: the given files as one group, or the cells of a run.
+    """Return name → captures: the files `names` as one group, or, for one run, a group for each cell with captures.
 
     Raises:
         InputError: a file does not exist, or no cell of the run has captures.

@@ -60,7 +60,7 @@ KeyOption = Annotated[
 
 @dataclass(frozen=True)
 class Asked:
-    """Options of the command line about the cluster."""
+    """Values of the command line options that describe the connection to the cluster."""
 
     address: str
     memory: str = ""
@@ -70,12 +70,12 @@ class Asked:
 
 
 def analyze_on_cluster(options: Asked, names: Sequence[str], runs: str, *, all_runs: bool, as_json: bool) -> None:
-    """Analyse runs, and print the outcome of each.
+    """Analyse runs on a Dask cluster, and print the outcome of each run.
 
     Raises:
-        InputError: no run was named, or the address or its options are wrong.
+        InputError: the folder has no such run, or the cluster's address or options are wrong.
         LabNotReadyError: Dask is not installed.
-        typer.Exit: with code 1, if some could not be analysed.
+        typer.Exit: with code 1, if some runs could not be analysed.
     """
     if missing := [name for name in ("distributed", "fsspec") if importlib.util.find_spec(name) is None]:
         raise LabNotReadyError(f"--cluster needs {', '.join(missing)}: pip install 'mplab[cluster]'")
@@ -106,7 +106,7 @@ def analyze_on_cluster(options: Asked, names: Sequence[str], runs: str, *, all_r
 
 
 def _found(names: Sequence[str], runs: str, *, all_runs: bool) -> list[tuple["Store", str]]:
-    """Return the requested runs: the store and the name of each.
+    """Return (store, name) of each requested run; the store is the folder or bucket with the run.
 
     Raises:
         InputError: runs are named although `all_runs` is set, the folder has no run, or a name does not match one run.
@@ -128,10 +128,10 @@ def _found(names: Sequence[str], runs: str, *, all_runs: bool) -> list[tuple["St
 
 
 def _meant(name: str, there: Sequence[str], runs: str) -> str:
-    """Return the name of the run that begins or ends with `name`.
+    """Return the only name in `there`, the names of runs, that begins or ends with `name`.
 
     Raises:
-        InputError: no run has such a name, or several have.
+        InputError: no run has such a name, or several runs have.
     """
     matches = [run for run in there if run.startswith(name) or run.endswith(name)]
     if len(matches) != 1:
