@@ -1,4 +1,4 @@
-"""Box plots: per transport, or per class of another quantity."""
+"""Draw box plots, per transport or per class of another quantity."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -56,5 +56,5 @@ class Boxes:
 
 
 def _name(series: FigureSeries) -> str:
-    """Return the series' title without the sort key of its class: ``1|below 10 kB`` → ``below 10 kB``."""
+    """Return the title of a box without the sort key of its class: ``1|below 10 kB`` → ``below 10 kB``."""
     return series.title.replace(series.variant, series.variant.rpartition("|")[2]) if series.variant else series.title
