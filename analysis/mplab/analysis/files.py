@@ -54,12 +54,12 @@ def write_json(path: Path, content: object) -> None:
 
 
 _MOST_DIGITS = 18
-"""Maximum length of the text of an integer; every integer of this length fits into 64 bits."""
+"""Maximum length of a parsed integer, characters: all of these fit into 64 bits. Longer ones become floats."""
 
 _DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= _MOST_DIGITS else float(digits))
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
 FORMULA = re.compile(r"[=+@\t\r-]")
-"""First characters by which a spreadsheet recognises a formula."""
+"""Matches a first character by which a spreadsheet recognises a formula."""
 
 
 def parse_json(text: str | bytes) -> Json:

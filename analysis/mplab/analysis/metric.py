@@ -9,7 +9,7 @@ Observation: TypeAlias = Mapping[str, Any]
 """A line of ``scenario.jsonl``: ``{"t": <Unix s>, "event": NAME, …}``."""
 
 Limits: TypeAlias = tuple[float | None, float | None]
-"""Smallest and largest possible value; None: no limit."""
+"""(smallest, largest) possible value of a metric; None: no limit."""
 
 NOT_NEGATIVE: Limits = (0.0, None)
 Labels = tuple[tuple[str, str], ...]
@@ -34,7 +34,7 @@ class Metric:
     labels: tuple[str, ...] = ()
     """Names of the labels of every value, e.g. ``("size",)``."""
     headline: bool = False
-    """True: shown first in the report, compared between transports."""
+    """True: the metric is shown first in the report, which names its best transport."""
     source: str = ""
     """Source of the definition: a paper with its section, a Recommendation, an RFC."""
     limits: Limits = (None, None)

@@ -44,7 +44,7 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def signed(value: float | None) -> str:
-    """Return a number with a plus or minus sign; zero has no sign."""
+    """Return a number as text with a plus or minus sign; zero has no sign."""
     text = number(value)
     return f"+{text}" if value is not None and value > 0 else text
 

@@ -54,7 +54,7 @@ class Rebuilt:
     same: int
     differences: tuple[FileDifference, ...]
     versions: tuple[tuple[str, str, str], ...]
-    """(name, then, now) of each part of the analysis whose version has changed since the run."""
+    """(name, version then, version now) of each part of the analysis whose version has changed since the run."""
 
 
 def rebuild(

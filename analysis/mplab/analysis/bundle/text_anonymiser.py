@@ -34,7 +34,7 @@ _QUOTED = re.compile(r"(?:[0-9A-Fa-f]{0,4}%3[Aa]){2,7}[0-9A-Fa-f]{0,4}")
 _QUOTES = re.compile('^"(.*)"$')
 """Matches a name in double quotes, as Android writes the names of networks."""
 _MOST_GROUPS = 9
-"""Text with more groups between colons is no address but, for example, the fingerprint of a key."""
+"""Maximum number of groups between colons in an address; text with more is, for example, the fingerprint of a key."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ class TextAnonymiser:
     """Words that the analysis needs. They are replaced only after a key of `KEYS`."""
 
     def __post_init__(self) -> None:
-        """Compile the patterns of the names."""
+        """Compile the regular expressions that find the names in `labels`."""
         forms = {form: label for name, label in self.labels.items() for form in _forms(name)}
         free = {f: label for f, label in forms.items() if len(f) >= _SHORTEST and f not in self.vocabulary}
         self._forms = forms
@@ -213,5 +213,5 @@ def _either(names: Iterable[str]) -> str:
 
 
 def _swapped(address: bytes) -> bytes:
-    """Reverse each word of four bytes, as in /proc/net/tcp on a little-endian machine."""
+    """Return an address with each word of four bytes reversed, as in /proc/net/tcp on a little-endian machine."""
     return b"".join(address[at : at + 4][::-1] for at in range(0, len(address), 4))

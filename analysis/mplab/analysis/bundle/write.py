@@ -42,7 +42,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Written:
-    """A bundle that was made."""
+    """Result of `write_bundle`: path, size and content of the bundle."""
 
     path: Path
     files: int

@@ -19,7 +19,7 @@ CONNECT_S = 10.0
 WORKERS_S = 60.0
 _SPAWN = "distributed.nanny.pre-spawn-environ"
 _PAGES = ("distributed.scheduler.http.routes", "distributed.worker.http.routes")
-"""Dask's settings that list its HTTP pages. Local clusters have none, since anyone could read them."""
+"""Dask's settings that list its HTTP pages. A local cluster has none, since they need no authentication."""
 
 
 @contextmanager

@@ -39,7 +39,7 @@ class Spread:
     runs: int
     runs_done: int
     cells: int
-    """Number of cells in the runs whose survey is done; it grows during the analysis."""
+    """Number of cells in the runs whose list of cells is known; it grows during the analysis."""
     cells_done: int
     workers: int
 

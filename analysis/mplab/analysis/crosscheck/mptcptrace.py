@@ -52,7 +52,7 @@ def _connections(printed: str) -> dict[int, list[Ends]]:
 
 
 def _sides(text: str) -> dict[str, Sides]:
-    """Return name → (value of the client, value of the server) from rows ``file;connection;name;c2s;s2c``."""
+    """Return name → (value client to server, value server to client) from rows ``file;connection;name;c2s;s2c``."""
     sides: dict[str, Sides] = {}
     for line in text.splitlines():
         parts = line.split(";")

@@ -13,7 +13,7 @@ TIMEOUT_S = 3600.0
 MAX_MESSAGE_CHARACTERS = 400
 WIRESHARK = "it comes with Wireshark (Debian, Ubuntu: `apt install tshark`)"
 COOKED = {"linux-sll": 16, "linux-sll2": 20}
-"""Link types that are converted to raw IP → bytes before the IP header."""
+"""Link type that is converted to raw IP → number of bytes before its IP header."""
 
 
 def find_program(name: str, install: str) -> str:

@@ -24,7 +24,7 @@ MAX_FACETS = 6
 
 FACET_COLUMNS = 3
 QUARTERS = ((0, 0.25, 0.5, 0.75, 1), ("0", "25 %", "50 %", "75 %", "100 %"))
-"""Ticks of an axis of shares, and their labels."""
+"""(positions, labels) of the ticks of an axis with shares."""
 
 INTERFACE_COLOURS = {"wlan0": "#0072B2", "rmnet0": "#E69F00"}
 OTHER_INTERFACE_COLOURS = ("#CC79A7", "#56B4E9", "#009E73", "#999999")

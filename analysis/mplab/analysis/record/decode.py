@@ -164,7 +164,7 @@ def make_tables(
 
 
 def _decode_cell(program: Path, files: Sequence[Path], same_clock: bool) -> list[str]:
-    """Run all calls of mptrace for a cell, and return the problems; each call needs the tables of the first one."""
+    """Run all calls of mptrace for a cell, and return the problems; later calls need the tables of the first one."""
     folder = files[0].parent
     messages = []
     first, *others = jobs(folder, files, same_clock=same_clock)

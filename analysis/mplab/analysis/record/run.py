@@ -62,7 +62,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Run:
-    """The content of a run directory; later changes of its files are not seen."""
+    """A run directory: its manifest, events and cells, as `read_run` found them."""
 
     directory: Path
     manifest: Manifest

@@ -57,7 +57,7 @@ class QueryResult:
     rows: tuple[tuple[object, ...], ...]
 
     def records(self) -> list[dict[str, object]]:
-        """Return each row as column → value."""
+        """Return the rows as a list of mappings column → value."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 

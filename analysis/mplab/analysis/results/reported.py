@@ -85,7 +85,7 @@ class SummaryAnswer(_Part):
 
 
 class SummaryBudget(_Part):
-    """The verdict on a limit of a budget: ``about`` names the measured series, ``text`` has value and limit."""
+    """The verdict on a limit of a budget: ``about`` names the measured values, ``text`` has value and limit."""
 
     about: str
     text: str

@@ -20,7 +20,7 @@ MOMENT_S = 5.0
 """Duration of a hand-over in which no path goes down, s, e.g. a move of the default route."""
 
 BEFORE_S = 0.5
-"""Time before a hand-over, s, from which a silence counts as part of it: at low rates, packets are far apart."""
+"""Maximum time, s, by which a silence that counts can begin before a hand-over: at low rates, packets are far apart."""
 
 METRICS = (
     Metric(
@@ -62,7 +62,7 @@ class Change:
 
     @property
     def network(self) -> str:
-        """Return the network of the changed interface: ``wifi`` or ``cellular``; an unknown interface's own name."""
+        """Return the network of the changed interface: ``wifi``, ``cellular``, or else the interface's name."""
         return NETWORKS.get(self.interface, self.interface)
 
     @property
@@ -83,7 +83,7 @@ class Handover:
 
 
 def read_changes(observations: Iterable[Observation]) -> tuple[Change, ...]:
-    """Return the changes that were made in a cell, the earliest first."""
+    """Return the changes of paths that the observations of a cell report, the earliest first."""
     return tuple(sorted(_changes(observations), key=lambda change: change.time_s))
 
 

@@ -11,7 +11,7 @@ LEVEL = 0.01
 """Significance level of each test for a change; low, since a trend page tests many series every night."""
 
 FEWEST = 2
-"""Minimum number of runs before and after a change."""
+"""Minimum number of runs before and after each change."""
 
 SHUFFLES = 1999
 

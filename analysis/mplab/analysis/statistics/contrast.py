@@ -1,4 +1,4 @@
-"""Compare two transports block by block, correct p-values for the number of comparisons, and define their fields.
+"""Compare two transports block by block, correct p-values for many comparisons, and define the report's numbers.
 
 A block is one repetition of every combination of scenario, link and transport.
 """

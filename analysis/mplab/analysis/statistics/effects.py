@@ -14,7 +14,7 @@ from scipy import stats
 CONFIDENCE = 0.95
 RESAMPLES = 9999
 MIN_FOR_INTERVAL = 3
-"""Minimum number of values for a bootstrap interval; fewer values give too few different resamples."""
+"""Minimum number of values for an interval or a test; fewer give too few different resamples for a bootstrap."""
 
 SMALL_SAMPLE = 6
 """Minimum number of values for which [min, max] covers the median with at least 95 %: 1 - 2 · 0.5^n."""

@@ -38,12 +38,12 @@ class CellValue:
     repetition: int
     value: float
     block: int = 0
-    """Number of the cell's block, in which each transport runs once under the same losses; pairs share a block."""
+    """Number of the cell's block, in which each transport runs once under the same losses; pairs are of one block."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A transport compared with the best single path, ``baseline``, without pairs of values of the same block.
+    """A transport compared with the best single path (``baseline``), without pairing their values by blocks.
 
     ``difference`` is the difference of the medians, in the metric's unit; ``p`` is that of the Mann-Whitney test. Only
     transports with more than one path have a ``gain`` (G of han2015).

@@ -81,7 +81,7 @@ def measured_in(groups: Iterable[Group]) -> list[Measured]:
 
 
 def judge_limits(budgets: Iterable[Budget], measured: Sequence[Measured], seed: int) -> list[JudgedLimit]:
-    """Compare each limit with the values of each transport, metric and labels to which its budget applies.
+    """Judge each limit by the values of each transport, metric and labels to which its budget applies.
 
     A limit that applies to no measured values is broken.
 

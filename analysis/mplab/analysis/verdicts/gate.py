@@ -18,7 +18,7 @@ State: TypeAlias = Literal["passed", "failed", "not judged"]
 class GateCheck:
     """The result of one check; ``kind`` is ``series``, ``limit``, ``no worse than``, ``change`` or ``level``.
 
-    ``about`` names the metric, scenario, transport and link.
+    ``about`` names the checked metric or series.
     """
 
     kind: str

@@ -14,7 +14,10 @@ COLUMNS = ("scenario", "link", "transport", "class", "cell", "connection_id", "v
 
 @dataclass(frozen=True)
 class Boxes:
-    """A box per transport and class; ``values`` returns ``connection_id``, ``value``, and optionally ``variant``."""
+    """A figure with a box per transport and class.
+
+    ``values`` returns the columns ``connection_id`` and ``value``, and for several classes ``variant``.
+    """
 
     title: str
     paper: str

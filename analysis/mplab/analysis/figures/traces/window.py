@@ -16,9 +16,9 @@ SIZE = Axis("Bytes", "bytes")
 def windows(connection: PlottedConnection) -> pl.DataFrame:
     """Return the bytes in flight and the receive window of a connection over time, in the direction with more data.
 
-    Each row is a time at which mptrace recorded data, an acknowledgement or a window. Columns: ``direction``;
-    ``time_s``; ``in_flight``: bytes sent but not acknowledged; ``window``: bytes from the last acknowledged one to the
-    right edge of the window.
+    Each row is a time with a point of the time-sequence diagram (data, acknowledgement or window). Columns:
+    ``direction``; ``time_s``; ``in_flight``: bytes sent but not acknowledged; ``window``: bytes from the last
+    acknowledged one to the right edge of the window.
     """
     ends = pl.when(pl.col("kind") == "data").then(pl.col("offset") + pl.col("bytes"))
     return (
