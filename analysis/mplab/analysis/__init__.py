@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def load(path: "Path | str") -> "Results":
     """Return the results of a run, or of all runs in a folder, as polars frames.
 
-    See `mplab.analysis.results.frames.Results`.
+    `mplab.analysis.results.frames.Results` lists the frames.
 
     Raises:
         NotARunError: ``path`` holds no run.

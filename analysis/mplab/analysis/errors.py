@@ -1,11 +1,11 @@
-"""Exceptions of the analysis. ``exit_code``, the exit code of the command line, is 2 unless a class has another one."""
+"""Define the exceptions of the analysis. The command line exits with the ``exit_code`` of the class, by default 2."""
 
 from pathlib import Path
 from typing import ClassVar
 
 
 class AnalysisError(Exception):
-    """Base class of the errors of this package; ``exit_code`` is the exit status of the command line."""
+    """Base class of the errors of this package; ``exit_code`` is the exit code of the command line."""
 
     exit_code: ClassVar[int] = 2
 
@@ -14,7 +14,7 @@ class NotARunError(AnalysisError):
     """The path does not hold a run that can be read."""
 
     def __init__(self, path: Path, problem: str) -> None:
-        """``problem`` names the missing or wrong part."""
+        """Make the error; ``problem`` names the missing or wrong part of the run directory."""
         super().__init__(f"{path}: not a run directory: {problem}")
         self.path = path
         self.problem = problem
@@ -25,23 +25,23 @@ class NotAnalysedError(AnalysisError):
 
 
 class ProgramMissingError(AnalysisError):
-    """A program that the analysis runs is missing."""
+    """A program that the analysis calls, such as mptrace, is not installed."""
 
 
 class ScenarioMissingError(AnalysisError):
-    """No scenario of this name is registered, or its ``scores`` cannot be imported or lack ``METRICS`` or ``score``."""
+    """A scenario is not registered, or its module ``scores`` cannot be imported or lacks ``METRICS`` or ``score``."""
 
 
 class MetricConflictError(AnalysisError):
-    """Two scenarios define a metric of one name differently, or a scenario declares one name twice."""
+    """Two scenarios define metrics of the same name differently, or one scenario declares the same name twice."""
 
 
 class TablesError(AnalysisError):
-    """Tables, scores or the summary of a run are damaged, missing or too new; ``mplab analyze`` makes them again."""
+    """Tables, scores or the summary of a run are damaged, missing or too new; ``mplab analyze`` makes new ones."""
 
 
 class BudgetError(AnalysisError):
-    """The unit of a budget's limit cannot be converted to the unit of its metric."""
+    """The limit that a budget sets has a unit that cannot be converted to the unit of its metric."""
 
 
 class QueryError(AnalysisError):
@@ -49,7 +49,7 @@ class QueryError(AnalysisError):
 
 
 class FigureError(AnalysisError):
-    """A figure or a cell to draw does not exist, or a figure cannot be used."""
+    """A requested figure or cell does not exist, or the module of a figure cannot be loaded."""
 
 
 class BundleError(AnalysisError):
@@ -57,11 +57,11 @@ class BundleError(AnalysisError):
 
 
 class CaptureError(AnalysisError):
-    """A capture cannot be read by mptrace or by the tool to compare with."""
+    """mptrace, or the tool that it is compared with, cannot read a capture."""
 
 
 class ToolMissingError(AnalysisError):
-    """The tool to compare with is not installed; the message has the command that installs it."""
+    """The tool that mptrace is compared with is not installed; the message has the command that installs it."""
 
     exit_code = 3
 
@@ -75,6 +75,6 @@ class AddressError(AnalysisError):
 
 
 class ClusterError(AnalysisError):
-    """The cluster cannot be used: it is not reachable, has no workers, has other versions, or was lost."""
+    """The cluster cannot be used: it is not reachable, has no workers, runs other versions of the code, or was lost."""
 
     exit_code = 3

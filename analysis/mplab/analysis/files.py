@@ -18,7 +18,7 @@ Json: TypeAlias = object
 """Parsed JSON of unknown structure: check its types before use."""
 
 SIGNIFICANT_DIGITS = 9
-"""Digits kept of a computed float: finer than the resolution of a clock, coarser than rounding noise."""
+"""Significant digits to which floats are rounded: finer than a clock's resolution, coarser than rounding noise."""
 
 
 @contextmanager
@@ -37,29 +37,29 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace ``path`` by a file with ``content``, see `replacing`; a missing folder is created."""
+    """Replace ``path`` by a file with ``content``, atomically (`replacing`); a missing folder is created."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(content)
 
 
 def write_text(path: Path, content: str) -> None:
-    """Write ``content`` like `write_bytes`, in UTF-8."""
+    """Replace ``path`` by a file with ``content`` in UTF-8, atomically; a missing folder is created."""
     write_bytes(path, content.encode())
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write indented JSON with rounded floats; NaN and infinity become null."""
+    """Replace ``path`` by a file with ``content`` as indented JSON; floats are rounded, NaN and infinity are null."""
     write_text(path, json.dumps(rounded(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 _MOST_DIGITS = 18
-"""Maximum length of the text of an integer; every integer of this length fits into 64 bits."""
+"""Maximum length of a parsed integer, characters: all of these fit into 64 bits. Longer ones become floats."""
 
 _DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= _MOST_DIGITS else float(digits))
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
 FORMULA = re.compile(r"[=+@\t\r-]")
-"""First characters by which a spreadsheet recognises a formula."""
+"""Matches a first character by which a spreadsheet recognises a formula."""
 
 
 def parse_json(text: str | bytes) -> Json:
@@ -100,9 +100,10 @@ def _printable(content: Json) -> Json:
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return CSV (RFC 4180) with ``\\n`` line ends and rounded floats; None, NaN and infinity are empty fields.
+    """Return a header line of ``columns`` and a line per row as CSV (RFC 4180) with ``\\n`` line ends.
 
-    A text that a spreadsheet would take for a formula gets a leading ``'``.
+    Floats are rounded; None, NaN and infinity are empty fields. A text that a spreadsheet would take for a formula
+    gets a leading ``'``.
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""Metrics that a scenario's ``scores.py`` declares, and values that it returns; units, and order of labels."""
+"""Define metrics, which a scenario's ``scores.py`` declares, and their values; convert units, and sort labels."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ Observation: TypeAlias = Mapping[str, Any]
 """A line of ``scenario.jsonl``: ``{"t": <Unix s>, "event": NAME, …}``."""
 
 Limits: TypeAlias = tuple[float | None, float | None]
-"""Smallest and largest possible value; None: no limit."""
+"""(smallest, largest) possible value of a metric; None: no limit."""
 
 NOT_NEGATIVE: Limits = (0.0, None)
 Labels = tuple[tuple[str, str], ...]
@@ -25,7 +25,7 @@ _UNIT_KINDS = (
 
 @dataclass(frozen=True)
 class Metric:
-    """A quantity that a scenario scores."""
+    """A quantity, such as download time, that a scenario's ``scores.py`` computes for each cell."""
 
     name: str
     title: str
@@ -34,16 +34,16 @@ class Metric:
     labels: tuple[str, ...] = ()
     """Names of the labels of every value, e.g. ``("size",)``."""
     headline: bool = False
-    """True: shown first in the report, compared between transports."""
+    """True: the metric is shown first in the report, which names its best transport."""
     source: str = ""
     """Source of the definition: a paper with its section, a Recommendation, an RFC."""
     limits: Limits = (None, None)
-    """Limits in `unit`; a value outside of them is an error in ``scores.py``."""
+    """Smallest and largest allowed value, in `unit`; a value outside of them is an error in ``scores.py``."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """A measured value of a cell."""
+    """The value of a metric in one cell."""
 
     metric: str
     value: float
@@ -51,7 +51,7 @@ class Value:
 
 
 def describe_limits(metric: Metric) -> str:
-    """Return ``0 … 100``, ``at least 0`` or ``at most 4.5``; "" without limits."""
+    """Return the limits of a metric as text: ``0 … 100``, ``at least 0`` or ``at most 4.5``; "" without limits."""
     least, most = metric.limits
     if least is not None and most is not None:
         return f"{least:g} … {most:g}"
@@ -64,7 +64,7 @@ INTERFACE_BYTES: tuple[Metric, ...] = (
     Metric("wifi_bytes", "Bytes on WiFi", "kB", "neither", source="baerts2015 ch. 4", limits=NOT_NEGATIVE),
     Metric("cellular_bytes", "Bytes on LTE", "kB", "lower", source="baerts2015 ch. 4", limits=NOT_NEGATIVE),
 )
-"""Bytes on the phone's interfaces during the scenario, both directions, with all headers. Every scenario has them."""
+"""Metrics of every scenario: bytes on the phone's interfaces while it runs, in both directions, with all headers."""
 
 LOOK_RESOLUTION = Metric(
     "look_resolution",
@@ -74,9 +74,10 @@ LOOK_RESOLUTION = Metric(
     source="chen2014 §4.2.2; docs/scenarios.md",
     limits=NOT_NEGATIVE,
 )
-"""Metric of scenarios whose app can report times itself, or can be observed only on the screen.
+"""The longest time between two readings of the screen, s, when times are read from the screen.
 
-A cell has a value only if its times were read from the screen.
+A scenario declares it if its app can report times itself, or can be observed only on the screen. A cell has a value
+only if its times were read from the screen.
 """
 
 
@@ -90,7 +91,7 @@ _INTERFACES = {"wlan0": "wifi_bytes", "rmnet0": "cellular_bytes"}
 
 
 def interface_bytes(observation: Observation) -> Iterator[Value]:
-    """Yield the values of `INTERFACE_BYTES` from the last observation of a cell, ``traffic``; nothing from others."""
+    """Yield the values of `INTERFACE_BYTES` if the observation is ``traffic``, a cell's last one; otherwise nothing."""
     if observation["event"] == "traffic":
         for interface, carried in observation["interfaces"].items():
             if metric := _INTERFACES.get(interface):
@@ -98,7 +99,7 @@ def interface_bytes(observation: Observation) -> Iterator[Value]:
 
 
 def label_sort_key(labels: Labels) -> LabelsKey:
-    """Return a sort key: quantities by size (10 kB before 1 MB), then words, with numbers by value (a2 before a10)."""
+    """Return a key to sort labels: quantities by size (10 kB before 1 MB), then words, numbers by value (a2, a10)."""
     return tuple((name, _quantity(value), _natural(value)) for name, value in labels)
 
 
@@ -113,7 +114,7 @@ def _natural(text: str) -> tuple[tuple[bool, int, str], ...]:
 
 
 def in_unit(value: float, unit: str, wanted: str) -> float | None:
-    """Return ``value`` in another unit; None when the units are of different kinds."""
+    """Convert ``value`` from ``unit`` to the unit ``wanted``; return None when the units are of different kinds."""
     if unit == wanted:
         return value
     for kind in _UNIT_KINDS:
@@ -123,5 +124,5 @@ def in_unit(value: float, unit: str, wanted: str) -> float | None:
 
 
 def units_like(unit: str) -> list[str]:
-    """Return all units of the same kind, including ``unit`` itself."""
+    """Return all units to which values in ``unit`` can be converted, including ``unit`` itself."""
     return next((list(kind) for kind in _UNIT_KINDS if unit in kind), [unit] if unit else [])

@@ -40,7 +40,7 @@ Listener = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class CellResult:
-    """Problems and scores of one cell, the input of `analyze_rest`; tables and scores are also in the cell's folder."""
+    """Problems and scores that `analyze_cell` returns for a cell; tables and scores are also in the cell's folder."""
 
     cell: str
     problems: tuple[AnalysisProblem, ...] = ()
@@ -56,10 +56,10 @@ def analyze(run_dir: Path, *, progress: Listener | None = None, mptrace: Path | 
         mptrace: path of the program; None: see `mplab.analysis.record.decode.find_mptrace`.
 
     Raises:
-        NotARunError: ``run_dir`` holds no readable manifest, or a link to a folder.
+        NotARunError: ``run_dir`` holds no readable manifest, or contains a symbolic link to a folder.
         ProgramMissingError: there are captures, and mptrace is missing.
         ScenarioMissingError: a scenario with ok cells is not registered, or its scores cannot be used.
-        MetricConflictError: two scenarios define one metric's name differently.
+        MetricConflictError: two scenarios define metrics of the same name differently.
         BudgetError: a limit of a budget cannot be converted to its metric's unit.
         InputError: two distributions register a scenario or a figure with the same name.
     """
@@ -70,7 +70,7 @@ def analyze(run_dir: Path, *, progress: Listener | None = None, mptrace: Path | 
 
 
 def analyze_cell(run: Run, cell: Cell, *, mptrace: Path | None = None) -> CellResult:
-    """Run the part of `analyze` that concerns one cell: make its tables and scores.
+    """Make the tables and scores of one cell, as `analyze` does for every cell, and return the result.
 
     If the scenario's scores cannot be used, the result has no scores. `analyze_rest` then raises for the whole run.
 
@@ -88,7 +88,7 @@ def analyze_cell(run: Run, cell: Cell, *, mptrace: Path | None = None) -> CellRe
 
 
 def analyze_rest(run: Run, results: Sequence[CellResult]) -> tuple[AnalysisProblem, ...]:
-    """Run the rest of `analyze` after `analyze_cell` of each cell, and return the problems that the report lists.
+    """Make statistics, figures and report of a run after `analyze_cell` of each cell; return the report's problems.
 
     Args:
         run: the run; its cells' folders hold the tables and scores, and its report is replaced.
@@ -104,7 +104,7 @@ def analyze_rest(run: Run, results: Sequence[CellResult]) -> tuple[AnalysisProbl
 
 
 def _conclude(analysis: Analysis, report_progress: Listener) -> tuple[AnalysisProblem, ...]:
-    """Draw the figures, write the report, and return the problems that the report lists."""
+    """Draw the figures, write the report, and return the problems that it lists."""
     drawings: list[Drawing] = []
     problems: list[AnalysisProblem] = []
     for drawing in draw_all(analysis):
@@ -120,7 +120,7 @@ def _conclude(analysis: Analysis, report_progress: Listener) -> tuple[AnalysisPr
 
 
 def summary(run_dir: Path) -> list[SummaryRow]:
-    """Return the rows of a terminal table, from ``report/summary.json``; headline metrics first.
+    """Return the rows of the table that the command line prints, from ``report/summary.json``; headline metrics first.
 
     Raises:
         NotARunError: ``run_dir`` holds no readable manifest.
@@ -132,7 +132,7 @@ def summary(run_dir: Path) -> list[SummaryRow]:
 
 
 def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Sequence[Metric]]:
-    """Return scenario label → metrics, given scenario label → scenario name.
+    """Return label → metrics of each scenario; ``scenarios`` is label → name of the scenario.
 
     Raises:
         ScenarioMissingError: see `mplab.analysis.scores.plugins.load`.
@@ -141,7 +141,7 @@ def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Sequence[Metric]]:
 
 
 def score_run(run: Run) -> list[CellScores]:
-    """Make the tables of a run's cells and the scores of the ok ones, without statistics and report.
+    """Make the tables of a run's cells and the scores of its ok cells, and return the scores; make no report.
 
     Raises:
         As `analyze`.
@@ -173,7 +173,7 @@ def _analysis(run: Run, report_progress: Listener, mptrace: Path | None) -> Anal
 def _summarised(
     run: Run, plugins: Mapping[str, ScoringPlugin], problems: Sequence[AnalysisProblem], scores: Sequence[CellScores]
 ) -> Analysis:
-    """Summarise the scores; the result lists ``problems`` (of the tables), then the problems of the scores."""
+    """Return the statistics of the scores, with ``problems`` (of the tables) followed by the problems of the scores."""
     metrics: dict[str, Sequence[Metric]] = {label: plugin.metrics for label, plugin in plugins.items()}
     unscored = [scored.problem for scored in scores if scored.problem is not None]
     groups = tuple(summarise(run, metrics, scores))
@@ -181,11 +181,11 @@ def _summarised(
 
 
 def plugins_of(run: Run) -> dict[str, ScoringPlugin]:
-    """Return the scoring plug-in of each scenario label with ok cells, after a check for conflicting metrics.
+    """Return label → scoring plug-in for scenarios with ok cells, after a check for conflicting metrics.
 
     Raises:
         ScenarioMissingError: a scenario is not registered, or its scores cannot be used.
-        MetricConflictError: two scenarios define one metric's name differently.
+        MetricConflictError: two scenarios define metrics of the same name differently.
     """
     names = {scenario.label: scenario.name for scenario in run.manifest.experiment.scenarios}
     labels = dict.fromkeys(cell.spec.scenario for cell in run.cells if cell.ok and cell.spec is not None)

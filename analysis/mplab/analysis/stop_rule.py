@@ -1,4 +1,4 @@
-"""Decide whether the interval of every transport is narrow enough to stop the run.
+"""Decide whether the 95 % intervals of a metric are narrow enough to stop the run.
 
 The rule reads only widths, never which transport is better, so that stopping favours no transport. Checking an interval
 repeatedly until it is narrow makes its coverage a little lower than nominal; the coverage becomes nominal as the
@@ -27,7 +27,7 @@ DIFFERENCES, MEDIANS = "differences", "medians"
 
 @dataclass(frozen=True)
 class Width:
-    """A 95 % interval of a difference or of a median, and its relative width."""
+    """The 95 % interval of a difference between two transports, or of the median of one, with its relative width."""
 
     what: str
     """Name of the interval: ``download · baseline · 1 MB: mptcp − sptcp-wifi``."""
@@ -36,16 +36,15 @@ class Width:
     low: float | None = None
     high: float | None = None
     percent: float | None = None
-    """Half the width of the interval, in % of a median.
+    """Half the width of the interval, in % of the median; for a difference, of the median of the reference transport.
 
-    For a difference, this is the median of the reference transport. None: there is no interval yet, or the median is 0
-    and the interval has a width.
+    None: there is no interval yet, or the median is 0 and the interval has a width.
     """
 
 
 @dataclass(frozen=True)
 class Enough:
-    """All intervals of a run, compared with its stop rule.
+    """All intervals of a run, compared with its stop rule (`rule`).
 
     ``widths`` begins with the intervals without ``percent``, then the others, the widest first.
     """
@@ -67,7 +66,7 @@ class Enough:
 
     @property
     def text(self) -> str:
-        """Return one line: the missing combinations, or the widest interval with its limit."""
+        """Return a line that names the missing combinations, or else the widest interval and the requested width."""
         if self.missing:
             return f"no values of {self.rule.metric}: {', '.join(self.missing)}"
         if not self.widths:
@@ -81,7 +80,7 @@ class Enough:
         )
 
     def to_json(self) -> dict[str, object]:
-        """Return the fields for the events of a run."""
+        """Return the result as JSON fields, for an event in ``events.jsonl``."""
         return {
             "enough": self.enough,
             "widths": [asdict(width) for width in self.widths],
@@ -90,7 +89,7 @@ class Enough:
 
 
 def look(run: Run, rule: IntervalRule) -> Enough:
-    """Score the ok cells that have no scores, and compare all intervals with the rule.
+    """Score the ok cells that have no scores yet, and return all intervals of the run, compared with the rule.
 
     Args:
         run: a run that has not ended.
@@ -106,7 +105,7 @@ def look(run: Run, rule: IntervalRule) -> Enough:
 
 
 def judge(groups: Sequence[Group], rule: IntervalRule, planned: Sequence[tuple[str, str, str]] = ()) -> Enough:
-    """Compare the intervals with the rule.
+    """Return the intervals of the measured values, compared with the rule.
 
     Args:
         groups: the measured values.
@@ -121,7 +120,7 @@ def judge(groups: Sequence[Group], rule: IntervalRule, planned: Sequence[tuple[s
 
 
 def check_rule(rule: IntervalRule, metrics: Mapping[str, Sequence[Metric]]) -> str:
-    """Return an error message if a rule cannot apply to ``metrics`` (scenario label → metrics), else ""."""
+    """Return an error message if the rule cannot apply to ``metrics`` (label of a scenario → its metrics), else ""."""
     about = [label for label in metrics if not rule.scenarios or label in rule.scenarios]
     metrics_of_rule = [metric for label in about for metric in metrics[label] if metric.name == rule.metric]
     if not metrics_of_rule:
@@ -143,7 +142,7 @@ def _scores(run: Run, plugins: Mapping[str, ScoringPlugin]) -> Iterator[CellScor
 
 
 def _planned(run: Run, rule: IntervalRule, metrics: Mapping[str, Sequence[Metric]]) -> Iterator[tuple[str, str, str]]:
-    """Yield scenario, link and transport of every combination to which the rule applies."""
+    """Yield (scenario, link, transport) of every planned combination to which the rule applies."""
     measuring = {label for label, declared in metrics.items() if any(spec.name == rule.metric for spec in declared)}
     specs = [cell.spec for cell in run.cells if cell.spec is not None]
     for scenario, link, transport in dict.fromkeys((spec.scenario, spec.link, spec.transport) for spec in specs):

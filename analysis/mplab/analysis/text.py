@@ -19,7 +19,7 @@ def printable(text: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number with no decimals from 100 on, one from 10 on, two from 1 on, and three below 1.
+    """Return a number as text: no decimals from 100 on, one from 10 on, two from 1 on, and three below 1.
 
     Below 0.001 and from 10⁹ on, the number has an exponent and two decimals. None becomes a dash.
     """
@@ -39,29 +39,32 @@ def number(value: float | None) -> str:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """Return a number with its unit; a dash for None."""
+    """Return a number with its unit as text (see `number`); a dash for None."""
     return f"{number(value)}{HARD_SPACE}{unit}".rstrip() if value is not None else DASH
 
 
 def signed(value: float | None) -> str:
-    """Return a number with a plus or minus sign; zero has no sign."""
+    """Return a number as text with a plus or minus sign; zero has no sign."""
     text = number(value)
     return f"+{text}" if value is not None and value > 0 else text
 
 
 def spread(low: float, high: float) -> str:
-    """Return an interval: ``−0.52 … −0.41``."""
+    """Return the ends of an interval as text: ``−0.52 … −0.41``."""
     return f"{number(low)} … {number(high)}"
 
 
 def signed_share(value: float) -> str:
-    """Return a value of -1 … 1 with two decimals, a true minus sign, and no sign at zero."""
+    """Return a value of -1 … 1 as text with two decimals and a true minus sign; zero has no sign."""
     text = f"{value:.2f}"
     return "0.00" if float(text) == 0 else text.replace("-", MINUS)
 
 
 def p_text(p: float | None, prefix: str = "") -> str:
-    """Return ``0.031`` or ``< 0.001``, with a prefix ``p = 0.031`` or ``p < 0.001``; a dash for None."""
+    """Return a p-value as text: ``0.031`` or ``< 0.001``; with the prefix ``p``, ``p = 0.031`` or ``p < 0.001``.
+
+    None becomes a dash.
+    """
     if p is None:
         return DASH
     sign = " = " if prefix else ""
@@ -69,7 +72,7 @@ def p_text(p: float | None, prefix: str = "") -> str:
 
 
 def percent(fraction: float | None, *, sign: bool = False) -> str:
-    """Return ``12 %`` for 0.123, and one decimal below 10 %; a dash for None.
+    """Return a fraction as a percentage: ``12 %`` for 0.123, and one decimal below 10 %; a dash for None.
 
     ``sign`` adds a plus sign to positive values.
     """
@@ -84,7 +87,7 @@ def percent(fraction: float | None, *, sign: bool = False) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return ``3 h 12 min``, ``12 min 5 s`` or ``4.2 s``; a dash for None."""
+    """Return a duration as text: ``3 h 12 min``, ``12 min 5 s`` or ``4.2 s``; a dash for None."""
     if seconds is None:
         return DASH
     if seconds < 60:
@@ -97,7 +100,7 @@ def duration(seconds: float | None) -> str:
 
 
 def data(size_bytes: float) -> str:
-    """Return a size with a decimal prefix: ``1.23 MB``."""
+    """Return a size in bytes as text with a decimal prefix: ``1.23 MB``."""
     for unit in ("B", "kB", "MB", "GB"):
         if size_bytes < 999.5 or unit == "GB":
             break
@@ -106,15 +109,15 @@ def data(size_bytes: float) -> str:
 
 
 def slug(*parts: str) -> str:
-    """Return the stem of a file name: lower-case letters, digits and dashes."""
+    """Join ``parts`` to the stem of a file name, which has only lower-case letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(part for part in parts if part).lower()).strip("-")
 
 
 def plural(count: int, word: str) -> str:
-    """Return ``1 cell`` or ``2 cells``."""
+    """Return a number with its noun in the singular or plural: ``1 cell``, ``2 cells``."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def listed(words: list[str]) -> str:
-    """Return ``a``, ``a and b`` or ``a, b and c``."""
+    """Join words to a list in a sentence: ``a``, ``a and b`` or ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""

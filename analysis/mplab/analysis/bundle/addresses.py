@@ -1,4 +1,4 @@
-"""Replace the addresses in text and captures: run ``mptrace anonymise`` (docs/mptrace.md)."""
+"""Replace the addresses in text and captures with ``mptrace anonymise`` (docs/mptrace.md)."""
 
 import secrets
 import subprocess
@@ -15,7 +15,9 @@ MAC_BYTES: Final = 6
 
 
 class Addresses:
-    """Replaces addresses by one key, the same in text and captures. A context manager; its end ends mptrace.
+    """Replaces addresses with ``mptrace anonymise``; with one key, an address becomes the same in text and captures.
+
+    This is a context manager; mptrace ends when the block is left.
 
     Args:
         key: `KEY_BYTES` long; by default a random one that is not kept.
@@ -27,7 +29,7 @@ class Addresses:
 
     def __init__(self, key: bytes = b"", mptrace: Path | None = None) -> None:
         self.replaced: dict[bytes, bytes] = {}
-        """Old → new address of all that changed, of 4 (IPv4), 16 (IPv6) or 6 bytes (MAC)."""
+        """Old → new address, for all addresses that changed; each has 4 (IPv4), 16 (IPv6) or 6 bytes (MAC)."""
         self._known: dict[bytes, bytes] = {}
         self._command = (str(find_mptrace(mptrace)), "anonymise", "--key", "-")
         self._key_line = f"{(key or secrets.token_bytes(KEY_BYTES)).hex()}\n"
@@ -58,9 +60,9 @@ class Addresses:
         return new
 
     def rewrite(self, source: Path, target: Path) -> bool:
-        """Write a capture with other addresses and without content, and return whether the source was whole.
+        """Write a copy of a capture with replaced addresses and without payload; return whether the source is complete.
 
-        Of a capture that is cut off or damaged, the packets before the damage are written.
+        If the source is cut off or damaged, only the packets before the damage are written.
 
         Raises:
             BundleError: the source is no pcapng file or has a link type whose addresses are not known, or the target
@@ -84,7 +86,7 @@ class Addresses:
         return result.returncode == 0
 
     def _answer(self, text: str) -> str:
-        """Return the line with which the running mptrace answers to an address; start it at the first call."""
+        """Send an address to the running mptrace, started at the first call; return its answer, the replacement."""
         try:
             if self._process is None:
                 command = (*self._command, "--addresses")

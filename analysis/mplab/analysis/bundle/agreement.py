@@ -26,11 +26,11 @@ OF_CHANGE: Mapping[Verdict, Agreement] = {
 """Verdict of `mplab.analysis.verdicts.compare` → agreement of a reproduced run with the original."""
 
 PAIRS = 6
-"""Minimum number of pairs for an interval by signed ranks; bootstrap intervals of fewer are too narrow to judge."""
+"""Minimum number of pairs for a signed-rank interval; bootstrap intervals of fewer pairs are too narrow to judge."""
 
 
 class ContrastKey(NamedTuple):
-    """Identifies a contrast; the same key names the contrast in both runs."""
+    """Identifies a contrast, the difference between two transports in one metric, in both runs."""
 
     scenario: str
     link: str
@@ -42,7 +42,10 @@ class ContrastKey(NamedTuple):
 
 @dataclass(frozen=True)
 class ContrastResult:
-    """A contrast in one run; ``interval`` and ``p`` (corrected by Holm's method) are None with few blocks."""
+    """A contrast in one run: the estimated difference ``shift`` of a transport from the reference, in ``unit``.
+
+    ``interval`` and ``p`` (corrected by Holm's method) are None if there are too few blocks.
+    """
 
     pairs: int
     shift: float
@@ -60,7 +63,7 @@ class ContrastResult:
 
     @property
     def text(self) -> str:
-        """Return shift, unit and interval: ``−0.52 s (−0.61 … −0.44)``."""
+        """Return shift, unit and interval as text: ``−0.52 s (−0.61 … −0.44)``."""
         ends = f" ({spread(self.interval.low, self.interval.high)})" if self.interval else ""
         return f"{signed(self.shift)} {self.unit}".rstrip() + ends
 
@@ -75,14 +78,14 @@ class ContrastPair:
 
     @property
     def name(self) -> str:
-        """Return ``web · baseline · page_load_time · wiki: mptcp against sptcp-wifi``."""
+        """Return the name of the contrast: ``web · baseline · page_load_time · wiki: mptcp against sptcp-wifi``."""
         key = self.key
         of = SEPARATOR.join(part for part in (key.scenario, key.link, key.metric, key.labels) if part)
         return f"{of}: {key.transport} against {key.reference}"
 
     @property
     def text(self) -> str:
-        """Return both results: ``−0.52 s (−0.61 … −0.44) → −0.49 s (−0.58 … −0.41)``."""
+        """Return both results as text: ``−0.52 s (−0.61 … −0.44) → −0.49 s (−0.58 … −0.41)``."""
         return " → ".join(result.text if result else "nothing" for result in (self.before, self.after))
 
     @property
@@ -92,7 +95,7 @@ class ContrastPair:
 
     @property
     def agreement(self) -> Agreement:
-        """Return whether both runs have the same result.
+        """Return whether both runs have the same result for this contrast.
 
         They agree when both differences are significant and have the same direction. They differ when the directions
         are opposite, when the 95 % intervals (of `PAIRS` blocks or more) do not overlap, or when the second run lacks
@@ -109,20 +112,20 @@ class ContrastPair:
 
 @dataclass(frozen=True)
 class Agreed:
-    """The results of two runs, compared. Only headline metrics decide."""
+    """The results of a run compared with those of its reproduction; only headline metrics decide the agreement."""
 
     compared: ComparedRuns
     contrasts: tuple[ContrastPair, ...]
 
     @property
     def differing(self) -> tuple[MetricChange | ContrastPair, ...]:
-        """Return the changes and contrasts of headline metrics that differ."""
+        """Return the changes and contrasts of headline metrics in which the two runs differ."""
         changes = [c for c in self.compared.changes if c.metric.headline and OF_CHANGE[c.verdict] == "differs"]
         return (*changes, *(pair for pair in self.contrasts if pair.headline and pair.agreement == "differs"))
 
     @property
     def agreement(self) -> Agreement:
-        """Return the overall agreement: ``cannot be told`` when no headline metric could be judged."""
+        """Return the agreement over all headline metrics; ``cannot be told`` when none of them could be judged."""
         if self.differing:
             return "differs"
         changes = [OF_CHANGE[change.verdict] for change in self.compared.changes if change.metric.headline]
@@ -131,7 +134,7 @@ class Agreed:
 
 
 def agree(before: Run, after: Run) -> Agreed:
-    """Compare an analysed run with its reproduction.
+    """Compare an analysed run (``before``) with its reproduction (``after``).
 
     Raises:
         NotAnalysedError: one of the runs has no report with values.
@@ -163,5 +166,5 @@ def _apart(one: Interval | None, other: Interval | None) -> bool:
 
 
 def printed_pairs(pairs: tuple[ContrastPair, ...]) -> Iterator[ContrastPair]:
-    """Yield the pairs to print: all of headline metrics, and those of other metrics that differ."""
+    """Yield the contrasts to print: those of headline metrics, and those of other metrics in which the runs differ."""
     yield from (pair for pair in pairs if pair.headline or pair.agreement == "differs")

@@ -34,14 +34,14 @@ _HOST = "host"
 
 @dataclass(frozen=True)
 class Omitted:
-    """A file that is not in the copy; ``cut``: the copy has only its blocks before the first damaged one."""
+    """A file that the copy lacks, or (``cut``) of which the copy has only the blocks before the first damaged one."""
 
     name: str
     cut: bool = False
 
 
 def anonymise(run: Run, target: Path, key: bytes = b"") -> list[Omitted]:
-    """Copy a run's raw data into a new folder, replace addresses consistently, and return the omitted files.
+    """Copy a run's raw data into a new folder with addresses and names replaced consistently; return the omitted files.
 
     Args:
         run: the run to copy; it is not changed.
@@ -73,7 +73,7 @@ def anonymise(run: Run, target: Path, key: bytes = b"") -> list[Omitted]:
 
 
 def _copy_all(root: Path, target: Path, names: Iterable[str], words: TextAnonymiser) -> Iterator[tuple[str, bool]]:
-    """Copy all files, and yield (name, cut) of the omitted ones.
+    """Copy the files ``names``, anonymised, and yield (name, cut) of the omitted ones (`Omitted`).
 
     Text is written last: a hexadecimal number is recognised as an address only when that address was seen before.
 
@@ -140,7 +140,7 @@ def _words(run: Run, addresses: Addresses, names: Iterable[str]) -> TextAnonymis
 
 
 def _of_device(record: object) -> Iterator[tuple[str, str]]:
-    """Yield the names in a record except hosts: in a log, hosts are servers."""
+    """Yield (key, name) of the names in a log record, except those of hosts: in a log, hosts are servers."""
     yield from ((key, name) for key, name in named(record) if key != _HOST)
 
 

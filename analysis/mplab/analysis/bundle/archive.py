@@ -36,7 +36,10 @@ _UNREADABLE = (tarfile.TarError, EOFError, zlib.error, UnicodeError, ValueError,
 
 @dataclass(frozen=True)
 class Source:
-    """Content of an archive: folders and files (name → SHA-256) below ``root``; ``made``: name → content in memory."""
+    """Content of an archive: folders and files (name → SHA-256) below ``root``.
+
+    ``made``: name → content of files that exist only in memory.
+    """
 
     root: Path
     folders: Sequence[str]
@@ -55,7 +58,7 @@ class _Stream(gzip.GzipFile):
 
 
 def pack(file: IO[bytes], source: Source, *, top: str, time_s: int) -> None:
-    """Write an archive: all entries below one folder, sorted by name, without an owner, with one modification time.
+    """Write an archive with all entries below one folder, sorted by name, without owners, with one modification time.
 
     Args:
         file: the archive, open for writing.
@@ -122,7 +125,7 @@ def _check_end(packed: gzip.GzipFile) -> None:
 
 
 def _within(tar: tarfile.TarFile, folder: Path, max_bytes: int) -> Iterator[tarfile.TarInfo]:
-    """Yield the entries.
+    """Yield the archive's entries, each after a check of its size and its folder.
 
     Raises:
         BundleError: there are too many entries, they exceed ``max_bytes`` or the free space, or they are below
@@ -146,7 +149,7 @@ def _within(tar: tarfile.TarFile, folder: Path, max_bytes: int) -> Iterator[tarf
 
 
 def _unpack_one(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> str:
-    """Write one entry, and return the first part of its name.
+    """Unpack one entry into ``folder``, and return the first part of its name.
 
     Raises:
         BundleError: the entry is neither a file nor a folder, or its file exists already.
@@ -170,7 +173,7 @@ def _unpack_one(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> s
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """Return the parts of an entry's name.
+    """Check an entry's name, and return its parts.
 
     Raises:
         BundleError: the name is empty, absolute, too long or too deep, or has ``..``, a backslash or a NUL byte.

@@ -42,7 +42,7 @@ def digests(root: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def render(sums: Mapping[str, str]) -> bytes:
-    """Return the input of ``sha256sum --check``, sorted by name."""
+    """Return ``sums`` (name → SHA-256) as the input of ``sha256sum --check``, sorted by name."""
     return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
 
 
@@ -69,7 +69,7 @@ def parse(path: Path) -> dict[str, str]:
 
 
 def broken(root: Path, names: Iterable[str], sums: Mapping[str, str]) -> list[Broken]:
-    """Compare the files ``names`` below ``root`` with ``sums``, and return the deviations, sorted by name.
+    """Compare the files ``names`` below ``root`` with ``sums`` (name → SHA-256); return the deviations, sorted by name.
 
     Raises:
         BundleError: a file cannot be read.
@@ -89,7 +89,7 @@ class Reader:
         self._hash = hashlib.sha256()
 
     def read(self, size: int = -1) -> bytes:
-        """Read up to ``size`` bytes, like a file, and add them to the checksum."""
+        """Read and return up to ``size`` bytes of the file, and add them to the checksum."""
         content = self._file.read(size)
         self._hash.update(content)
         return content

@@ -25,18 +25,22 @@ _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
 
 @dataclass(frozen=True)
 class Contents:
-    """Names relative to the run directory, with ``/`` between their parts; each folder precedes its content."""
+    """Names of the folders and files of a run that go into a bundle; each folder precedes its content.
+
+    The names are relative to the run directory, with ``/`` between their parts.
+    """
 
     folders: tuple[str, ...]
-    """All folders except those of derived files. Empty ones count: they can be cells that were cut off."""
+    """All folders except those of derived files. Empty folders are included: they can be cells that were cut off."""
     raw: tuple[str, ...]
     derived: tuple[str, ...]
 
 
 def contents(run: Run) -> Contents:
-    """List the directory of a run. Files whose name begins with a dot are left out: they are unfinished.
+    """List the files and folders of a run directory that go into a bundle.
 
-    Tables of a cell without captures count as raw, since they cannot be made again.
+    Files whose name begins with a dot are left out: they are unfinished. Tables of a cell without captures count as
+    raw, since they cannot be made again.
 
     Raises:
         BundleError: the run has a symbolic link, or a name that an archive cannot hold.
@@ -56,12 +60,12 @@ def contents(run: Run) -> Contents:
 
 
 def may_be_derived(name: str) -> bool:
-    """Return whether the analysis can have made a file of this name."""
+    """Return whether a file with this name in a run can be a result of the analysis."""
     return _DERIVED.fullmatch(name) is not None
 
 
 def _remade(cells: tuple[Cell, ...]) -> Iterator[str]:
-    """Yield the names and folders of derived files."""
+    """Yield the names of the files and folders that an analysis of the run makes again."""
     yield REPORT
     for cell in cells:
         if cell.directory is None:

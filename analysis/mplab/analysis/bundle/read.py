@@ -18,7 +18,7 @@ class DamagedBundleError(BundleError):
     """Files of a bundle do not match its checksums."""
 
     def __init__(self, archive: Path, broken: Sequence[Broken]) -> None:
-        """``broken`` is not empty."""
+        """Make the error for the deviations ``broken``, of which there is at least one."""
         lines = [f"  {file.name}: {file.damage}" for file in broken[:_MOST_NAMED]]
         lines += [f"  and {len(broken) - _MOST_NAMED} more"] if len(broken) > _MOST_NAMED else []
         super().__init__(f"{archive}: damaged: these files do not match their checksums:\n" + "\n".join(lines))
@@ -27,7 +27,7 @@ class DamagedBundleError(BundleError):
 
 @dataclass(frozen=True)
 class Bundle:
-    """An opened bundle: ``run`` has only the raw data; the folder ``before`` has the bundle's derived files."""
+    """An unpacked bundle: ``run`` has only the raw data; the folder ``before`` has the bundle's derived files."""
 
     archive: Path
     run: Run

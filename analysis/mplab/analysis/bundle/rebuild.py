@@ -18,7 +18,7 @@ from mplab.analysis.record.run import read_run
 
 Deviation: TypeAlias = Literal["differs", "not made", "new"]
 _MOST_CHARACTERS = 60
-"""Maximum length of an excerpt, for each side of a difference."""
+"""Maximum number of characters that are quoted of each of two different values."""
 
 _BEFORE = 20
 _OF_ANALYSIS = (
@@ -40,7 +40,7 @@ _OF_ANALYSIS = (
 
 @dataclass(frozen=True)
 class FileDifference:
-    """A derived file that is not identical to the original; ``how`` names the first difference, or is ""."""
+    """A derived file that is not identical to the original; ``how`` describes the first difference, or is ""."""
 
     name: str
     deviation: Deviation
@@ -54,7 +54,7 @@ class Rebuilt:
     same: int
     differences: tuple[FileDifference, ...]
     versions: tuple[tuple[str, str, str], ...]
-    """(name, then, now) of each part of the analysis whose version has changed since the run."""
+    """(name, version then, version now) of each part of the analysis whose version has changed since the run."""
 
 
 def rebuild(
@@ -138,7 +138,7 @@ def _of_json(old: Json, new: Json) -> str:
 
 
 def _parting(old: Json, new: Json, place: str) -> Iterator[tuple[str, object, object]]:
-    """Yield (place, old, new) of every difference."""
+    """Yield (path of keys, old value, new value) of every difference between two JSON documents."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys((*old, *new)):
             yield from _parting(old.get(key), new.get(key), f"{place}.{key}".lstrip("."))
@@ -170,5 +170,5 @@ def _cut(line: str | None, start: int) -> str:
 
 
 def _common(one: str, other: str) -> int:
-    """Return the length of the common prefix."""
+    """Return the length of the common prefix of two lines."""
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

@@ -53,7 +53,7 @@ class Publication:
 
 @dataclass(frozen=True)
 class BundleFile:
-    """A file of the bundle."""
+    """Name, size and checksum of a file of the bundle."""
 
     name: str
     size_bytes: int
@@ -61,7 +61,10 @@ class BundleFile:
 
 
 def metadata(run: Run, parts: Sequence[BundleFile], publication: Publication, published: str) -> bytes:
-    """Return the JSON-LD document; ``published`` is an ISO 8601 date and time."""
+    """Return the content of ``ro-crate-metadata.json``, a JSON-LD document.
+
+    ``parts`` are the files of the bundle; ``published`` is an ISO 8601 date and time.
+    """
     graph = [
         {
             "@id": CRATE,

@@ -16,7 +16,9 @@ _ENGINE = "engine"
 _HOST_OF_URL = re.compile(r"^(?:ssh|tcp|https?)://(?:[^/@]*@)?([^/:@\[\]]+)")
 """The host of ``engine: ssh://lab@server`` in a lab file or manifest."""
 _SHORTEST = 4
-"""Minimum length of names that are replaced everywhere. Shorter ones can be other words, except after one of `KEYS`."""
+"""Minimum length of names that are replaced everywhere. Shorter names, which can be other words, are replaced only
+after one of `KEYS`.
+"""
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?![0-9])"
 _IPV4 = re.compile(rf"(?<![0-9])(?<![0-9]\.){_OCTET}(?:\.{_OCTET}){{3}}")
@@ -30,23 +32,26 @@ _ANY = re.compile(
 )
 _QUOTED = re.compile(r"(?:[0-9A-Fa-f]{0,4}%3[Aa]){2,7}[0-9A-Fa-f]{0,4}")
 _QUOTES = re.compile('^"(.*)"$')
-"""Android quotes the names of networks."""
+"""Matches a name in double quotes, as Android writes the names of networks."""
 _MOST_GROUPS = 9
-"""Text with more groups between colons is no address but, for example, the fingerprint of a key."""
+"""Maximum number of groups between colons in an address; text with more is, for example, the fingerprint of a key."""
 
 
 @dataclass
 class TextAnonymiser:
-    """Rewrites text. Addresses written in hexadecimal or with hyphens are replaced only after `addresses` saw them."""
+    """Replaces addresses and names in text.
+
+    Addresses in hexadecimal or with hyphens are replaced only if `addresses` replaced them in another notation before.
+    """
 
     addresses: Addresses
     labels: Mapping[str, str] = field(default_factory=dict)
     """Name → its replacement, see `label`."""
     vocabulary: frozenset[str] = frozenset()
-    """Words that the analysis needs: replaced only after a key of `KEYS`."""
+    """Words that the analysis needs. They are replaced only after a key of `KEYS`."""
 
     def __post_init__(self) -> None:
-        """Compile the patterns of the names."""
+        """Compile the regular expressions that find the names in `labels`."""
         forms = {form: label for name, label in self.labels.items() for form in _forms(name)}
         free = {f: label for f, label in forms.items() if len(f) >= _SHORTEST and f not in self.vocabulary}
         self._forms = forms
@@ -58,7 +63,7 @@ class TextAnonymiser:
         self._hex_of = 0
 
     def __call__(self, text: str) -> str:
-        """Return the anonymised text."""
+        """Return ``text`` with addresses and names replaced."""
         self._learn()
         text = self._behind_key.sub(lambda m: m[1] + self._forms[m[2]], text)
         text = self._free.sub(lambda m: self._forms[m[1]], text)
@@ -156,7 +161,7 @@ class TextAnonymiser:
 
 
 def label(named: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return name → label (``ssid-1``, ``host-2``) of (key, name) pairs.
+    """Return name → label (``ssid-1``, ``host-2``) for (key, name) pairs; the label has the key and a number.
 
     Addresses get no label: `Addresses` replaces them.
     """
@@ -189,7 +194,7 @@ def named(content: object) -> Iterator[tuple[str, str]]:
 
 
 def words_in(content: object) -> Iterator[str]:
-    """Yield all keys of a document."""
+    """Yield all keys of mappings in a document, at any depth."""
     if isinstance(content, Mapping):
         for key, value in content.items():
             yield str(key)
@@ -212,5 +217,5 @@ def _either(names: Iterable[str]) -> str:
 
 
 def _swapped(address: bytes) -> bytes:
-    """Reverse each word of four bytes, as in /proc/net/tcp on a little-endian machine."""
+    """Return an address with each word of four bytes reversed, as in /proc/net/tcp on a little-endian machine."""
     return b"".join(address[at : at + 4][::-1] for at in range(0, len(address), 4))

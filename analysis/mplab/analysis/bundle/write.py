@@ -35,14 +35,14 @@ class Options:
     locks: Mapping[str, bytes] = field(default_factory=dict)
     """Path in mplab's source tree → content of the files that lock its dependencies."""
     locks_of: str = ""
-    """Origin of ``locks``, in words."""
+    """Origin of the files in ``locks``, in words."""
     anonymise: bool = False
     """Replace addresses and names of networks (`mplab.analysis.bundle.anonymise`), and make the report again."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """A bundle that was made."""
+    """Result of `write_bundle`: path, size and content of the bundle."""
 
     path: Path
     files: int
@@ -56,7 +56,7 @@ class Written:
 
 
 def write_bundle(run_dir: Path, target: Path, options: Options) -> Written:
-    """Make a bundle of an analysed run.
+    """Write a bundle of an analysed run to the new file ``target``.
 
     Raises:
         NotARunError, NotAnalysedError: ``run_dir`` is no run, or has no report.
@@ -136,7 +136,7 @@ def _check_secrets(root: Path, found: Contents) -> None:
 
 
 def _environment(run: Run, options: Options) -> dict[str, bytes]:
-    """Return the lock files, and the versions and host that the run recorded."""
+    """Return name → content of the bundle's folder ``environment``: lock files, and versions and host of the run."""
     manifest = run.manifest
     recorded = {
         "versions": manifest.versions,

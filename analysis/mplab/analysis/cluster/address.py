@@ -39,14 +39,14 @@ class Local:
 
 @dataclass(frozen=True)
 class SchedulerAddress:
-    """A scheduler: ``tcp://host:port``, or ``tls://host:port`` with its keys."""
+    """The address of an existing Dask scheduler: ``tcp://host:port``, or ``tls://host:port`` with its keys."""
 
     url: str
     keys: Keys = Keys()
 
 
 def parse(text: str, keys: Keys = Keys(), memory: str = "") -> Local | SchedulerAddress:
-    """Parse the address of a cluster.
+    """Parse the argument of ``--cluster``, the address of a cluster.
 
     Args:
         text: ``local``, ``local:N``, ``tcp://host:port`` or ``tls://host:port``.

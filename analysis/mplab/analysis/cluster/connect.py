@@ -1,4 +1,4 @@
-"""Connect to a cluster, and check that its versions equal those of this process."""
+"""Connect to a cluster, and check that its software versions equal those of this process."""
 
 import logging
 import tempfile
@@ -19,12 +19,12 @@ CONNECT_S = 10.0
 WORKERS_S = 60.0
 _SPAWN = "distributed.nanny.pre-spawn-environ"
 _PAGES = ("distributed.scheduler.http.routes", "distributed.worker.http.routes")
-"""Settings with the HTTP pages of Dask's processes, which would be readable without authentication."""
+"""Dask's settings that list its HTTP pages. A local cluster has none, since they need no authentication."""
 
 
 @contextmanager
 def connected(address: Local | SchedulerAddress) -> Iterator[Client]:
-    """Yield a client with at least one worker. A local cluster lives as long as this block.
+    """Yield a client of a cluster with at least one worker. A local cluster is started, and stopped after the block.
 
     Local processes listen only on loopback, authenticate each other with temporary keys, and have no dashboard.
 
@@ -48,7 +48,7 @@ def connected(address: Local | SchedulerAddress) -> Iterator[Client]:
 
 
 def check_same(client: Client) -> Mapping[str, str]:
-    """Check that scheduler and workers have the fingerprint of this process, and return it.
+    """Check that scheduler and workers have the same software fingerprint as this process, and return it.
 
     Raises:
         ClusterError: one of them differs or does not answer; the message names it, and the differences.

@@ -1,4 +1,4 @@
-"""Submit the work to a cluster: a survey of each run, then its cells in parallel, then its report."""
+"""Submit the analysis of runs to a cluster: first the list of a run's cells, then each cell, then the report."""
 
 import queue
 import secrets
@@ -24,22 +24,22 @@ RETRIES = 2
 """Number of retries of a task that raised; tasks lost with their workers are counted separately (Dask: three)."""
 
 RUNS_AT_ONCE = 4
-"""Runs in progress per worker: enough that no worker idles while a report is made."""
+"""Number of runs in progress per worker: enough that no worker idles while a report is made."""
 
 PATIENCE_S = 60.0
-"""Maximum time without workers."""
+"""Maximum time without workers, s, after which the analysis fails."""
 LOOK_S = 2.0
 RESULT_S = 60.0
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Progress of an analysis on the cluster."""
+    """Progress of an analysis on the cluster: numbers of runs, cells and workers."""
 
     runs: int
     runs_done: int
     cells: int
-    """Number of cells in the runs whose survey is done; it grows during the analysis."""
+    """Number of cells in the runs whose list of cells is known; it grows during the analysis."""
     cells_done: int
     workers: int
 
@@ -57,7 +57,7 @@ class _Begun:
 
     job: AnalysisJob
     place: int
-    """Index in the list of runs; earlier runs have priority."""
+    """Index in the list of runs; runs with a lower index have priority."""
     cells: list[_Future] = field(default_factory=list)
 
 
@@ -76,7 +76,7 @@ class Drive:
         self._tell: Listener = tell or (lambda _: None)
         self._came: queue.SimpleQueue[_Future] = queue.SimpleQueue()
         self._waiting: dict[Key, tuple[_Begun, str]] = {}
-        """Key of a future → its run and stage."""
+        """Key of an unfinished future → its run, and its stage: ``survey``, ``cell`` or ``rest``."""
         self._futures: dict[Key, _Future] = {}
         self._mark = secrets.token_hex(4)
         self._address = str(client.scheduler_info(n_workers=0)["address"])
@@ -85,10 +85,10 @@ class Drive:
         self._cells = self._cells_done = self._runs_done = 0
 
     def results(self) -> Iterator[AnalysedRun]:
-        """Yield the result of each run as it completes; a run that cannot be analysed does not stop the others.
+        """Yield the result of each run when it completes; a run that cannot be analysed does not stop the others.
 
         Raises:
-            ClusterError: the cluster has other versions, is lost, or has had no workers for `PATIENCE_S`.
+            ClusterError: the cluster runs other software versions, is lost, or has had no workers for `PATIENCE_S`.
         """
         code = check_same(self._client)
         ahead = iter(enumerate(self._runs))
@@ -113,7 +113,7 @@ class Drive:
                 self._client.cancel(list(self._futures.values()), force=True)
 
     def _advance(self) -> AnalysedRun | None:
-        """Process the next completed task. Return the run's result if the run is complete, otherwise None.
+        """Process the next completed task. Return the result of its run if the run is now complete, otherwise None.
 
         Raises:
             ClusterError: the cluster is lost, or the task's worker has other software versions.
@@ -205,7 +205,7 @@ class Drive:
         return str(error) if isinstance(error, StoreError) else f"{begun.job.where}: {type(error).__name__}: {error}"
 
     def _look(self) -> None:
-        """Count the workers.
+        """Update the number of the cluster's workers.
 
         Raises:
             ClusterError: the scheduler is lost, or there have been no workers for `PATIENCE_S`.

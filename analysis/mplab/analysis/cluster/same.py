@@ -1,4 +1,4 @@
-"""Fingerprint the code and versions of a process: processes with equal fingerprints write the same bytes."""
+"""Fingerprint the software of a process; processes with equal fingerprints write the same bytes."""
 
 import hashlib
 import importlib.metadata
@@ -23,7 +23,7 @@ _CODE = {".py", ".j2", ".css", ".json", ".yaml"}
 
 
 def fingerprint() -> Mapping[str, str]:
-    """Return the versions and digests of the code that this process analyses with."""
+    """Return name → version or digest of the software with which this process analyses."""
     plugins = [*SCENARIOS.plugins.values(), *FIGURES.plugins.values()]
     return _fingerprint(tuple(path for plugin in plugins for path in plugin.sources()))
 
@@ -46,14 +46,14 @@ def _fingerprint(plugins: tuple[Path, ...]) -> Mapping[str, str]:
 
 
 def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    """Return the differences, such as ``polars 2.1.0, there 2.0.0``; "" when there are none."""
+    """Return the differences of two fingerprints as text: ``polars 2.1.0, there 2.0.0``; "" if they are equal."""
     names = sorted({*ours, *theirs})
     other = [name for name in names if ours.get(name, NONE) != theirs.get(name, NONE)]
     return ", ".join(f"{name} {ours.get(name, NONE)}, there {theirs.get(name, NONE)}" for name in other)
 
 
 def _digest(places: Iterable[Path]) -> str:
-    """Return a digest of all code files that ``places`` names or that are below its folders."""
+    """Return one digest of all code files that ``places`` names or that are in its folders."""
     content = hashlib.sha256()
     for root in places:
         for path in sorted(root.rglob("*")) if root.is_dir() else [root]:

@@ -19,7 +19,7 @@ from mplab.base.deferred import deferred
 
 MANIFEST = "manifest.json"
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "memory"})
-"""Protocols that write files atomically; with others, a file is written under a temporary name and renamed."""
+"""Protocols that write files atomically. With others, a file is written under a temporary name, then renamed."""
 SSH = frozenset({"sftp", "ssh"})
 
 
@@ -33,13 +33,13 @@ class Entry:
 
 
 class Store(Protocol):
-    """A folder of runs; can be pickled and sent to another process.
+    """Reads and writes the runs in a folder. A store can be pickled and sent to another process.
 
     Each method raises `StoreError` or `OSError` when the operation fails; a retry can succeed.
     """
 
     def runs(self) -> list[str]:
-        """Return the names of the runs, sorted."""
+        """Return the names of the runs in the folder, sorted."""
 
     def where(self, run: str) -> str:
         """Return a run's path or URL, for messages."""
@@ -48,17 +48,17 @@ class Store(Protocol):
         """Return all files and folders in a run, or in its folder ``inner``; an empty list if that does not exist."""
 
     def bring(self, run: str, entries: Sequence[Entry], target: Path) -> None:
-        """Link or copy the entries into ``target``, for reading only."""
+        """Link or copy entries of a run into the local folder ``target``, for reading only."""
 
     def replace(self, run: str, path: str, source: Path) -> None:
-        """Replace ``path`` with the file ``source``, atomically."""
+        """Replace the file ``path`` of a run with the local file ``source``, atomically."""
 
     def remove(self, run: str, path: str) -> None:
-        """Remove a file; a missing file is no error."""
+        """Remove the file ``path`` of a run; a missing file is no error."""
 
 
 def store_at(where: str) -> Store:
-    """Return the store of a path or URL.
+    """Return the store for the folder at a path or URL.
 
     Raises:
         StoreError: fsspec does not know the protocol, or lacks a package that it needs for it.
@@ -82,26 +82,26 @@ def public(url: str) -> str:
 
 
 def beside(name: str) -> str:
-    """Return the prefix of temporary files that will be renamed to ``name``."""
+    """Return the prefix of the names of temporary files that will be renamed to ``name``."""
     return f".{name}."
 
 
 @dataclass(frozen=True)
 class LocalStore:
-    """A folder that has the same path on every worker."""
+    """A folder of runs that has the same path on every worker."""
 
     root: str
 
     def runs(self) -> list[str]:
-        """See `Store`."""
+        """Return the names of the runs in the folder, sorted."""
         return sorted(path.parent.name for path in Path(self.root).glob(f"*/{MANIFEST}"))
 
     def where(self, run: str) -> str:
-        """See `Store`."""
+        """Return a run's path, for messages."""
         return str(Path(self.root, run))
 
     def listing(self, run: str, inner: str = "") -> list[Entry]:
-        """See `Store`."""
+        """Return the files and folders in a run, or in its folder ``inner``."""
         run_dir = Path(self.root, run)
         entries = []
         for folder, folders, files in os.walk(run_dir / inner):
@@ -114,7 +114,7 @@ class LocalStore:
         return entries
 
     def bring(self, run: str, entries: Sequence[Entry], target: Path) -> None:
-        """See `Store`, with symbolic links, so that captures are not copied."""
+        """Link the entries of a run into ``target``, so that captures are not copied."""
         for entry in entries:
             path = target / entry.path
             (path if entry.folder else path.parent).mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ class LocalStore:
                 path.symlink_to(Path(self.root, run, entry.path))
 
     def replace(self, run: str, path: str, source: Path) -> None:
-        """See `Store`; a file with the same content is kept."""
+        """Replace the file ``path`` of a run with ``source``, atomically; a file with the same content is kept."""
         target = Path(self.root, run, path)
         if target.is_file() and cmp(source, target, shallow=False):
             return
@@ -138,7 +138,7 @@ class LocalStore:
             raise
 
     def remove(self, run: str, path: str) -> None:
-        """See `Store`; folders that become empty are removed, too."""
+        """Remove the file ``path`` of a run, if it exists, and the folders that become empty."""
         Path(self.root, run, path).unlink(missing_ok=True)
         with suppress(OSError):
             for folder in PurePosixPath(path).parents:
@@ -147,23 +147,23 @@ class LocalStore:
 
 @dataclass(frozen=True)
 class RemoteStore:
-    """A folder that fsspec can reach; credentials are in the fsspec configuration of each worker."""
+    """A folder of runs that fsspec can reach; credentials are in the fsspec configuration of each worker."""
 
     url: str
 
     def runs(self) -> list[str]:
-        """See `Store`."""
+        """Return the names of the runs in the folder, sorted."""
         with self._opened() as (system, root):
             inside = [info for info in system.ls(root, detail=True) if info["type"] == "directory"]
             names = [PurePosixPath(info["name"]).name for info in inside]
             return sorted(name for name in names if system.exists(f"{root}/{name}/{MANIFEST}"))
 
     def where(self, run: str) -> str:
-        """See `Store`."""
+        """Return a run's URL without user name and password, for messages."""
         return f"{public(self.url)}/{run}"
 
     def listing(self, run: str, inner: str = "") -> list[Entry]:
-        """See `Store`."""
+        """Return the files and folders in a run, or in its folder ``inner``."""
         with self._opened() as (system, root):
             base = f"{root}/{run}"
             top = f"{base}/{inner}".rstrip("/")
@@ -177,7 +177,7 @@ class RemoteStore:
         return entries
 
     def bring(self, run: str, entries: Sequence[Entry], target: Path) -> None:
-        """See `Store`, with copies."""
+        """Copy the entries of a run into ``target``."""
         files = [entry for entry in entries if not entry.folder]
         for entry in entries:
             path = target / entry.path
@@ -188,7 +188,7 @@ class RemoteStore:
                 system.get([f"{root}/{run}/{entry.path}" for entry in files], copies)
 
     def replace(self, run: str, path: str, source: Path) -> None:
-        """See `Store`."""
+        """Replace the file ``path`` of a run with ``source``, atomically."""
         with self._opened() as (system, root):
             target = PurePosixPath(f"{root}/{run}/{path}")
             protocols = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
@@ -206,7 +206,7 @@ class RemoteStore:
                 raise
 
     def remove(self, run: str, path: str) -> None:
-        """See `Store`."""
+        """Remove the file ``path`` of a run, if it exists."""
         with self._opened() as (system, root), suppress(FileNotFoundError):
             system.rm_file(f"{root}/{run}/{path}")
 
@@ -237,7 +237,7 @@ class RemoteStore:
 
 
 def publish(store: Store, run: str, root: Path, folder: str, *, whole: Sequence[str], files: Sequence[str]) -> None:
-    """Replace a part of a run with the files in ``root``; files of that part that are not in ``root`` are removed.
+    """Replace a part of a run with the files in ``root``, and remove its files that are not in ``root``.
 
     Temporary files of earlier workers that were killed are removed, too. Two workers may publish the same part at the
     same time: their files are identical.

@@ -1,7 +1,7 @@
-"""Functions of a worker: each runs one stage of one run in a temporary folder.
+"""Analyse one run on a worker: each function here performs one stage in a temporary folder.
 
 An error in the run itself is part of the result, since a retry would find it again. An error that can pass (a store
-that does not answer, a full disk) is an exception.
+that does not answer, a full disk) is raised.
 """
 
 import tempfile
@@ -33,7 +33,7 @@ _one = threading.Lock()
 
 @dataclass(frozen=True)
 class AnalysisJob:
-    """A run to analyse."""
+    """A run that a cluster analyses."""
 
     store: Store
     run: str
@@ -48,7 +48,10 @@ class AnalysisJob:
 
 @dataclass(frozen=True)
 class Survey:
-    """IDs of the cells that have a record, in the order of the run; or the reason why the run cannot be read."""
+    """Result of `survey`: IDs of the cells that have a record, in the order of the run.
+
+    ``error``: the reason why the run cannot be read, or "".
+    """
 
     cells: tuple[str, ...] = ()
     error: str = ""
@@ -56,7 +59,10 @@ class Survey:
 
 @dataclass(frozen=True)
 class AnalysedRun:
-    """Result of a run: number of cells by outcome, and problems in its report; ``error``: why there is no report."""
+    """Result of the analysis of a run: number of cells by outcome, and problems that the report lists.
+
+    ``error``: the reason why there is no report, or "".
+    """
 
     run: str
     where: str
@@ -66,7 +72,7 @@ class AnalysedRun:
 
 
 def survey(job: AnalysisJob) -> Survey:
-    """Read the records of a run, and return its cells.
+    """Read the records of a run, and return the IDs of its cells.
 
     Raises:
         ClusterError: this worker has other versions than the client.
@@ -83,7 +89,7 @@ def survey(job: AnalysisJob) -> Survey:
 
 
 def cell(job: AnalysisJob, name: str) -> CellResult | str:
-    """Make a cell's tables and scores, and publish them in the run.
+    """Make the tables and scores of the cell ``name``, and copy them into the run.
 
     Return the result, or the text of an error that prevents the analysis of the run.
 
@@ -109,7 +115,7 @@ def cell(job: AnalysisJob, name: str) -> CellResult | str:
 
 
 def rest(job: AnalysisJob, results: Sequence[CellResult | str]) -> AnalysedRun:
-    """Make a run's statistics, figures and report from the results of `cell`, and publish the report in the run.
+    """Make a run's statistics, figures and report from the results of `cell`, and copy the report into the run.
 
     Raises:
         ClusterError: this worker has other versions than the client.
@@ -134,7 +140,7 @@ def rest(job: AnalysisJob, results: Sequence[CellResult | str]) -> AnalysedRun:
 
 @contextmanager
 def _folder(job: AnalysisJob) -> Iterator[Path]:
-    """Yield an empty run directory, which is removed at the end.
+    """Yield an empty temporary run directory, which is removed after the block.
 
     Raises:
         ClusterError: this worker has other versions than the client.
@@ -149,7 +155,7 @@ def _folder(job: AnalysisJob) -> Iterator[Path]:
 
 
 def _is_record(path: str) -> bool:
-    """Return whether this is a cell's ``cell.json``."""
+    """Return whether the file is the ``cell.json`` of a cell."""
     return PurePosixPath(path).match("cells/*/cell.json")
 
 

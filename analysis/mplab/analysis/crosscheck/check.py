@@ -1,4 +1,4 @@
-"""Run a tool and mptrace on the same captures, and compare their results as records of flows."""
+"""Run a tool and mptrace on the same captures, and compare the flows that they report."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +45,7 @@ def require(tool: str) -> None:
 
 
 def definitions() -> dict[str, list[Definition]]:
-    """Return tool → all documented definitions by which it differs from mptrace."""
+    """Return name of a tool → the documented definitions by which its numbers differ from mptrace's."""
     fields = {
         "tshark": (*tshark.SUBFLOW_FIELDS, *tshark.CONNECTION_FIELDS),
         "tcptrace": tcptrace.FIELDS,
@@ -122,7 +122,10 @@ NS = 1e9
 
 
 def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
-    """Return a record per subflow: ``sides`` has columns of ``directions`` (level tcp), ``whole`` of ``subflows``."""
+    """Return a record per subflow in mptrace's tables.
+
+    ``sides`` has the columns of ``directions`` (level tcp), ``whole`` those of ``subflows``.
+    """
     sides_of = _directions(tables["directions"], "tcp")
     return [
         _record(row, sides_of.get((row["connection_id"], row["subflow_id"]), {}))
@@ -131,7 +134,7 @@ def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
 
 
 def connection_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
-    """Return a record per connection of kind mptcp that did not fall back, with the ends of its first subflow."""
+    """Return a record per MPTCP connection without fallback in mptrace's tables, with the ends of its first subflow."""
     frame = tables["connections"].filter((pl.col("kind") == "mptcp") & ~pl.col("fallback").fill_null(value=False))
     sides_of = _directions(tables["directions"], "mptcp")
     records = []
@@ -163,9 +166,10 @@ def _directions(frame: pl.DataFrame, level: str) -> dict[tuple[int, int], dict[s
 
 
 def _with_times(row: Row) -> Row:
-    """Add ``payload_s`` (from the first to the last payload, s), and sums of counts that other tools do not separate.
+    """Return the row with ``payload_s`` (s from the first to the last payload) and two sums of segment counts.
 
-    ``below_segments`` are hole and reordered segments; ``again_segments`` also include retransmitted ones.
+    ``below_segments`` are hole and reordered segments; ``again_segments`` also include retransmitted ones. Other tools
+    do not separate these counts.
     """
     first, last = row["first_payload_ns"], row["last_payload_ns"]
     low = _sum(row["hole_segments"], row["reordered_segments"])

@@ -15,7 +15,7 @@ from mplab.analysis.crosscheck.model import (
 )
 
 SAME_START_S = 1.0
-"""Maximum difference between the start times of two records of one flow."""
+"""Maximum difference between the start times, s, of two records of one flow."""
 
 
 def compare(
@@ -26,14 +26,14 @@ def compare(
     *,
     optional: Callable[[FlowRecord], bool] = lambda _: False,
 ) -> None:
-    """Compare all flows, and add the results to the report.
+    """Compare the flows of mptrace with those of the tool, and add the results to the report.
 
     Args:
         report: gets the results.
         ours: mptrace's records.
         theirs: the tool's records.
         fields: the fields to compare.
-        optional: whether the tool may lack this flow of mptrace without a difference.
+        optional: returns True for a flow of mptrace that the tool may lack without a difference.
     """
     for our, their in _matched(ours, theirs, report, optional):
         report.flows += 1
@@ -47,9 +47,9 @@ def _matched(
     report: CrossCheckReport,
     optional: Callable[[FlowRecord], bool],
 ) -> Iterator[tuple[FlowRecord, FlowRecord]]:
-    """Yield pairs (mptrace's, tool's) with the same ends and the nearest starts; in both records, ``a`` is the client.
+    """Yield (mptrace's record, tool's record) of each flow: both have the same ends, and the nearest start times.
 
-    Flows without a partner within `SAME_START_S` go to the report.
+    In both records, ``a`` is the client. Flows without a partner within `SAME_START_S` go to the report.
     """
     waiting: dict[frozenset[Endpoint], list[FlowRecord]] = defaultdict(list)
     for record in sorted(theirs, key=lambda r: r.start_s):

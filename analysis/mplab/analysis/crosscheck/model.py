@@ -1,4 +1,4 @@
-"""Flows with values per side, the fields to compare, and the definitions by which several tools differ.
+"""Define flows, the fields of flows to compare, and the definitions by which the numbers of two tools differ.
 
 "Ours" are records and values of mptrace, "theirs" those of the tool that it is compared with.
 """
@@ -16,7 +16,7 @@ Endpoint = tuple[str, int]
 
 WAYS = ("up", "down")
 NOTHING = frozenset({"", "NA"})
-"""Notations of a missing value."""
+"""Notations of a missing value in the output of tools."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class FlowRecord:
     """A flow or connection as one tool reports it.
 
     Attributes:
-        a, b: the two ends; in mptrace's records, ``a`` is the client.
+        a, b: address and port of the two ends; in mptrace's records, ``a`` is the client.
         start_s: time of the first packet, Unix seconds.
-        sides: name → values for the data that ``a`` and ``b`` sent.
+        sides: name → (value for the data that ``a`` sent, value for the data that ``b`` sent).
         whole: name → value for the whole flow.
     """
 
@@ -38,33 +38,36 @@ class FlowRecord:
 
     @property
     def key(self) -> frozenset[Endpoint]:
-        """Return the two ends, without their order."""
+        """Return the two ends as a set, which identifies the flow."""
         return frozenset((self.a, self.b))
 
     @property
     def text(self) -> str:
-        """Return ``10.0.0.2:4711 → 10.0.0.1:80``."""
+        """Return the two ends as text: ``10.0.0.2:4711 → 10.0.0.1:80``."""
         return f"{_end(self.a)} → {_end(self.b)}"
 
     def turned(self) -> "FlowRecord":
-        """Return the record with its ends and sides swapped."""
+        """Return the same flow with ``a`` and ``b``, and the values of their data, swapped."""
         return FlowRecord(self.b, self.a, self.start_s, {n: (y, x) for n, (x, y) in self.sides.items()}, self.whole)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A flow in both tools; values are those of the sender ``a`` (``side`` 0), ``b`` (1), or the whole flow (None)."""
+    """The records of one flow by mptrace and by the tool.
+
+    ``side`` selects the values of the data that ``a`` sent (0) or ``b`` sent (1), or of the whole flow (None).
+    """
 
     ours: FlowRecord
     theirs: FlowRecord
     side: int | None = None
 
     def our(self, name: str, *, other: bool = False) -> float:
-        """Return mptrace's number called ``name`` (``other``: that of the other side); 0 when it is missing."""
+        """Return mptrace's number ``name`` for `side`, or with ``other`` for the other side; 0 when it is missing."""
         return self._number(self.ours, name, other=other)
 
     def their(self, name: str, *, other: bool = False) -> float:
-        """Return the tool's number called ``name`` (``other``: that of the other side); 0 when it is missing."""
+        """Return the tool's number ``name`` for `side`, or with ``other`` for the other side; 0 when it is missing."""
         return self._number(self.theirs, name, other=other)
 
     def _number(self, record: FlowRecord, name: str, *, other: bool) -> float:
@@ -101,7 +104,7 @@ class ComparedField:
 
 @dataclass(frozen=True)
 class Difference:
-    """Two values that differ, and that no definition explains."""
+    """Different values of mptrace and the tool for the same field of a flow, which no definition explains."""
 
     flow: str
     field: str
@@ -112,7 +115,7 @@ class Difference:
 
 @dataclass
 class CrossCheckReport:
-    """Result of a comparison."""
+    """Result of the comparison of a tool with mptrace."""
 
     tool: str
     flows: int = 0
@@ -125,18 +128,18 @@ class CrossCheckReport:
     only_ours: list[str] = field(default_factory=list)
     only_theirs: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """Conversions of the captures, and connections that could not be compared."""
+    """Sentences about conversions of the captures, and about connections that could not be compared."""
     definitions: dict[str, str] = field(default_factory=dict)
     """Name → text of the definitions that explain a deviation."""
 
     @property
     def agree(self) -> bool:
-        """Return whether there are no unexplained deviations and no unmatched flows."""
+        """Return whether there are neither unexplained deviations nor unmatched flows."""
         return not (self.differences or self.only_ours or self.only_theirs)
 
     @cached_property
     def fields(self) -> Sequence[str]:
-        """Return the compared fields: those that agree first, then explained ones, then those with differences."""
+        """Return the names of the compared fields: those that agree, then explained ones, then different ones."""
         return list(
             dict.fromkeys((*self.agreed, *(f for f, _ in self.explained), *(d.field for d in self.differences)))
         )
@@ -148,7 +151,7 @@ def _end(endpoint: Endpoint) -> str:
 
 
 def number(text: str) -> Value:
-    """Parse an integer or decimal number; return None for a missing value, and other words unchanged."""
+    """Parse an integer or decimal number. Return None for a missing value, and any other text unchanged."""
     text = text.strip()
     if re.fullmatch(r"-?\d+", text):
         return int(text)

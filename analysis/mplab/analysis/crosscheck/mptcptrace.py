@@ -17,13 +17,13 @@ _SUBFLOW = re.compile(r"Subflow (\d+) .*?sport (\d+) dport (\d+) saddr (\S+) dad
 _COLUMNS = 5
 WRAP = 1 << 32
 BEYOND_DATA = 2
-"""Sequence numbers of a direction that carry no byte: the initial one, and DATA_FIN."""
+"""Number of data sequence numbers of a direction that carry no byte: the initial one, and DATA_FIN."""
 
 Ends = tuple[Endpoint, Endpoint]
 
 
 def parse(printed: str, stats: Mapping[int, str], initial: Collection[Ends] = ()) -> list[FlowRecord]:
-    """Return the connections in the standard output, with the rows of their ``stats_N.csv``.
+    """Return the connections in mptcptrace's standard output, with the values in their ``stats_N.csv``.
 
     A connection gets the ends of its initial subflow: the one in ``initial``, or else the last one, since mptcptrace
     prints subflows newest first. It prints no start time, so the start is 0.
@@ -52,7 +52,7 @@ def _connections(printed: str) -> dict[int, list[Ends]]:
 
 
 def _sides(text: str) -> dict[str, Sides]:
-    """Parse rows of the form ``file;connection;name;c2s;s2c``."""
+    """Return name → (value client to server, value server to client) from rows ``file;connection;name;c2s;s2c``."""
     sides: dict[str, Sides] = {}
     for line in text.splitlines():
         parts = line.split(";")

@@ -13,7 +13,7 @@ TIMEOUT_S = 3600.0
 MAX_MESSAGE_CHARACTERS = 400
 WIRESHARK = "it comes with Wireshark (Debian, Ubuntu: `apt install tshark`)"
 COOKED = {"linux-sll": 16, "linux-sll2": 20}
-"""Link types that are converted to raw IP → bytes before the IP header."""
+"""Link type that is converted to raw IP → number of bytes before its IP header."""
 
 
 def find_program(name: str, install: str) -> str:
@@ -59,7 +59,7 @@ def run_program(
 
 @dataclass(frozen=True)
 class Prepared:
-    """A file with all packets, and notes on its conversion."""
+    """A capture file with the packets of all given captures, and notes on its conversion."""
 
     path: Path
     notes: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ def merged(files: Sequence[Path], folder: Path) -> Prepared:
 
 
 def as_pcap(files: Sequence[Path], folder: Path) -> Prepared:
-    """Merge and convert captures into one plain pcap file with Ethernet or raw IP frames, for old programs.
+    """Merge and convert captures into one pcap file with Ethernet or raw IP frames, for tools that read nothing newer.
 
     Raises:
         CaptureError: a file cannot be read, or holds several link types or an unknown one.
@@ -99,7 +99,7 @@ def as_pcap(files: Sequence[Path], folder: Path) -> Prepared:
 
 
 def link_type(path: Path) -> str:
-    """Return the link type of all packets by Wireshark's name: ``ether``, ``linux-sll2``.
+    """Return the link type of all packets in a capture by Wireshark's name: ``ether``, ``linux-sll2``.
 
     Raises:
         CaptureError: the file cannot be read, or holds several link types or an unknown one.

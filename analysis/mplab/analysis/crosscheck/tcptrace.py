@@ -24,11 +24,11 @@ NAME = "tcptrace"
 INSTALL = "Debian, Ubuntu: `apt install tcptrace`"
 ARGUMENTS = ("-l", "-r", "-W", "-n", "--csv")
 RTT_STEP_MS = 0.1
-"""Resolution of the printed times, which have one decimal (and are cut to microseconds before)."""
+"""Resolution of the times that tcptrace prints with one decimal, ms (it cuts them to microseconds before)."""
 
 SYN_AND_FIN = 2
 NEGATIVE = 2.0**63
-"""Unsigned 64-bit numbers from here on are negative differences."""
+"""Smallest unsigned 64-bit number that stands for a negative difference."""
 
 
 def parse(text: str) -> list[FlowRecord]:
@@ -55,7 +55,7 @@ def _record(row: dict[str, str]) -> FlowRecord:
 
 
 def _end(address: str, port: str) -> Endpoint:
-    """Normalise the address: tcptrace writes some IPv6 addresses with zeros that RFC 5952 leaves out."""
+    """Return (address, port), the address normalised: tcptrace writes zeros in IPv6 that RFC 5952 leaves out."""
     return str(ipaddress.ip_address(address.strip())), int(port)
 
 

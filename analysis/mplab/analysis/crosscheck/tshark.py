@@ -1,4 +1,4 @@
-"""Parse tshark: one line per packet (``-T fields``), counted here per stream and side."""
+"""Parse the output of tshark, one line per packet (``-T fields``), and count packets per stream and side."""
 
 import io
 
@@ -51,7 +51,7 @@ COLUMNS = (
 )
 MP_CAPABLE = "0"
 FIRST = ("time", "src", "dst", "sport", "dport")
-"""Columns of a stream's first packet that describe the stream."""
+"""Columns whose values in a stream's first packet describe the stream."""
 
 
 def arguments(capture: str) -> list[str]:
@@ -71,7 +71,7 @@ def parse(text: str) -> tuple[list[FlowRecord], list[FlowRecord]]:
 
 
 def _packets(text: str) -> pl.DataFrame:
-    """Return one typed row per packet; ``side`` is 0 for packets of the sender of the stream's first packet."""
+    """Return one typed row per packet; ``side`` is 0 for packets of the sender of the stream's first packet, else 1."""
     lines = text[text.find(COLUMNS[0]) :]
     if not lines.startswith(COLUMNS[0]):
         return pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
@@ -185,7 +185,7 @@ def _connections(packets: pl.DataFrame) -> list[FlowRecord]:
 
 
 def _token(side: int) -> pl.Expr:
-    """Return the token of the key that a side announced, as eight hexadecimal digits."""
+    """Return an expression for the MPTCP token of the key that a side announced, as eight hexadecimal digits."""
     announced = pl.col("mptcp.expected_token").filter(pl.col("capable") & (pl.col("side") == side)).drop_nulls().first()
     return announced.cast(pl.Int64).map_elements(lambda token: f"{token:08x}", return_dtype=pl.String)
 

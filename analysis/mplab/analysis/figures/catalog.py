@@ -1,4 +1,4 @@
-"""Load the registered figures; draw those of a report, or write those that `mplab figures` names into a folder."""
+"""Load the registered figures; draw them for the report of a run, or into a folder for ``mplab figures``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +39,10 @@ class NamedFigure(Generic[Kind_co]):
 
 @dataclass(frozen=True)
 class FigureCatalog:
-    """All registered figures, each kind in the order of the report; ``unusable``: name → problem of the others."""
+    """All registered figures, each kind in the order of the report.
+
+    ``unusable``: name → problem of each registered figure that cannot be loaded.
+    """
 
     of_run: Sequence[NamedFigure[RunFigure]]
     of_traces: Sequence[NamedFigure[TraceFigure]]
@@ -105,7 +108,7 @@ def draw_all(analysis: Analysis) -> Iterator[Drawing | AnalysisProblem]:
 
 
 def figures(names: Sequence[str] = ()) -> list[NamedFigure[TraceFigure]]:
-    """Return the figures of these names in this order, or all that `mplab figures` draws in the order of the report.
+    """Return the trace figures called ``names`` in this order; without names, all trace figures in the report's order.
 
     Raises:
         FigureError: a figure does not exist (the message lists those that do), or cannot be used.
@@ -122,7 +125,7 @@ def figures(names: Sequence[str] = ()) -> list[NamedFigure[TraceFigure]]:
 
 
 def draw(traces: Traces, chosen: Sequence[NamedFigure[TraceFigure]]) -> Iterator[Drawing | LeftOut]:
-    """Yield each figure's drawings, or the reason why it has none."""
+    """Draw the chosen figures; yield the drawings of each, or the reason why it has none."""
     for named in chosen:
         try:
             if lacking := named.figure.lacks(traces):
@@ -160,7 +163,7 @@ def load(path: Path, cells: Sequence[str] = ()) -> Traces:
 
 
 def write_figures(traces: Traces, names: Sequence[str], folder: Path) -> tuple[list[Path], list[LeftOut]]:
-    """Draw the figures of these names, or all of them, into ``folder``.
+    """Draw the trace figures called ``names``, or all if there are no names, into ``folder`` as SVG and CSV files.
 
     Return the paths of the SVG files, and the figures that were left out.
 

@@ -1,4 +1,4 @@
-"""Kinds of figures: the types of the object ``FIGURE`` in a figure's module."""
+"""Define the kinds of figures: the classes of the object ``FIGURE`` in a figure's module."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from mplab.analysis.statistics.summaries import Analysis
 
 
 class FigureShape(Protocol):
-    """Content and form of a `TraceFigure`; see `mplab.analysis.figures.shapes`."""
+    """Selects and draws the data of a `TraceFigure`; `mplab.analysis.figures.shapes` has shapes for common plots."""
 
     @property
     def title(self) -> str:
-        """Return the title."""
+        """Return the title of the figure."""
 
     @property
     def paper(self) -> str:
-        """Return the paper's figure that it reproduces, such as ``baerts2015 fig. 5.1``; "" for an original figure."""
+        """Return the reproduced figure of a paper, such as ``baerts2015 fig. 5.1``; "" for an original figure."""
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """Yield the drawings; each has data.
+        """Yield the drawings of the figure called ``name``; none of them is empty.
 
         Raises:
             NoDataError: there is nothing to draw.
@@ -30,7 +30,7 @@ class FigureShape(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class RunFigure:
-    """A figure made from the statistics of a run; it is on the page of every run that has its data.
+    """A figure made from the statistics of a run; it is in the report of every run that has data for it.
 
     Attributes:
         order: sort key of the figure among the figures of this kind.
@@ -45,14 +45,14 @@ class RunFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class TraceFigure:
-    """A figure made from the tables or the scores of a run's cells; `mplab figures` draws it, too.
+    """A figure made from the tables or the scores of a run's cells; ``mplab figures`` can draw it, too.
 
     Attributes:
         order: sort key of the figure among the figures of this kind.
         shape: selects the data and draws them.
-        in_report: True: the figure is on the page of every run that has its data.
-        of_paper: True: the figure reproduces a figure of a paper from scores. It is on the page of runs of the
-            experiment with the figure's name (NAME, or NAME-…).
+        in_report: True: the figure is in the report of every run that has data for it.
+        of_paper: True: the figure reproduces a figure of a paper from scores. It is in the report of runs whose
+            experiment has the figure's name (NAME, or NAME-…).
     """
 
     order: int
@@ -61,7 +61,7 @@ class TraceFigure:
     of_paper: bool = False
 
     def is_shown(self, name: str, experiment: str) -> bool:
-        """Return whether the figure `name` is on the page of a run of an experiment."""
+        """Return whether the report of a run of ``experiment`` shows this figure, called ``name``."""
         return self.in_report or (self.of_paper and (experiment == name or experiment.startswith(f"{name}-")))
 
     def lacks(self, traces: Traces) -> str:

@@ -26,7 +26,7 @@ _MOST_NAMED = 12
 """Maximum number of cells that a message lists."""
 
 LABELS = ("cell", "scenario", "link", "transport")
-"""First columns of each pooled frame."""
+"""First columns of each frame that pools the rows of several cells."""
 
 BIG = frozenset({"rtt", "points", "bursts", "events", "retransmissions", "reinjections", "acks", "throughput"})
 """Large tables, which are read each time instead of kept in memory: a run has many cells."""
@@ -36,10 +36,10 @@ CELLULAR, WIFI = "cellular", "wifi"
 
 @dataclass(frozen=True)
 class CellTrace:
-    """The tables of a cell or of a folder.
+    """The tables of a cell, or of a folder that mptrace wrote.
 
-    With a ``session``, the connections on the phone's interfaces are the paths of the session; the connections of
-    applications are on the loopback.
+    ``session``: True if the transport has MPFlex sessions. The connections on the phone's interfaces are then the paths
+    of the session; those of applications are on the loopback interface.
     """
 
     name: str
@@ -53,22 +53,22 @@ class CellTrace:
 
     @cached_property
     def applications(self) -> "CellTrace":
-        """Return the trace with the applications' connections: that of the loopback with a session, else this one."""
+        """Return the trace of the applications' connections: with a session that of the loopback, else this trace."""
         folder = self.tables.folder
         return replace(self, tables=Tables(folder / LOOPBACK)) if self.session and folder else self
 
     def read(self, table: str) -> pl.DataFrame:
-        """Return a table; those in `BIG` are not kept in memory."""
+        """Return a table by its name; tables in `BIG` are read each time and not kept in memory."""
         return Tables(self.tables.folder)[table] if table in BIG else self.tables[table]
 
 
 SCORES: dict[str, type[pl.DataType]] = dict.fromkeys((*LABELS, "metric", "label"), pl.String) | {"value": pl.Float64}
-"""Columns of `Traces.scores`; ``label`` has all labels of a value, as in ``1 MB · down``."""
+"""Name → type of the columns of `Traces.scores`; ``label`` joins the labels of a value, as in ``1 MB · down``."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """An ok cell, whose scores and record figures use."""
+    """An ok cell, with the folder of its scores and its record; figures use both."""
 
     name: str
     scenario: str
@@ -105,11 +105,14 @@ class Traces:
         return pl.DataFrame(rows, schema=SCORES, orient="row")
 
     def pooled(self, table: str, *columns: str | pl.Expr, where: pl.Expr | None = None) -> pl.DataFrame:
-        """Return the rows of all cells with `LABELS` and ``columns``; each cell is filtered before the next is read."""
+        """Return the rows of a table of all cells as one frame, with the columns `LABELS` and ``columns``.
+
+        ``where`` selects the rows; each cell is filtered before the next is read.
+        """
         return self.each(lambda trace: _cut(trace.read(table), columns, where))
 
     def each(self, frame: Callable[[CellTrace], pl.DataFrame]) -> pl.DataFrame:
-        """Return the concatenated results of ``frame`` for each trace, with `LABELS`."""
+        """Call ``frame`` for each trace, and return the results as one frame, with the columns `LABELS` first."""
         frames = [
             rows.select(
                 pl.lit(trace.name).alias("cell"),
@@ -125,12 +128,12 @@ class Traces:
 
     @cached_property
     def applications(self) -> "Traces":
-        """Return the traces with the applications' connections, see `CellTrace.applications`."""
+        """Return the traces of the applications' connections, not those of sessions (`CellTrace.applications`)."""
         return replace(self, traces=tuple(trace.applications for trace in self.traces))
 
     @cached_property
     def largest_mptcp(self) -> tuple[CellTrace, int] | None:
-        """Return trace and connection_id of the MPTCP connection with two subflows or more that carried most bytes.
+        """Return (trace, connection_id) of the MPTCP connection with two subflows or more that carried most bytes.
 
         None when there is no such connection.
         """
@@ -144,7 +147,7 @@ class Traces:
         return best[1:] if best else None
 
     def one_per_transport(self) -> list[CellTrace]:
-        """Return the first cell of each scenario, link and transport, as an example."""
+        """Return the first cell of each combination of scenario, link and transport, as an example."""
         first_of: dict[tuple[str, str, str], CellTrace] = {}
         for trace in self.traces:
             first_of.setdefault((trace.scenario, trace.link, trace.transport), trace)
@@ -191,7 +194,7 @@ def traces_in(folder: Path) -> Traces:
 
 
 def _order(run: Run) -> Callable[[CellTrace | Scored], tuple[int, ...]]:
-    """Return a sort key: scenarios, links and transports in the order of the experiment, since the plan is shuffled."""
+    """Return a key function that sorts traces by scenario, link and transport, in the order of the experiment file."""
     experiment = run.manifest.experiment
     scenarios = [scenario.label for scenario in experiment.scenarios]
     links = [link.name for link in experiment.links]
@@ -223,33 +226,32 @@ def _cut(frame: pl.DataFrame, columns: Sequence[str | pl.Expr], where: pl.Expr |
 
 BYTES = (pl.col("bytes_up") + pl.col("bytes_down")).alias("bytes")
 LONG_BYTES = 1_000_000
-"""Minimum size of a long transfer in baerts2015 (figures 4.8 and 5.5)."""
+"""Minimum size of a long transfer, bytes, in baerts2015 (figures 4.8 and 5.5)."""
 
 OPENED = pl.col("syn_seen")
-"""The capture has the start of the connection: its duration and size are complete."""
+"""Selects connections whose start is in the capture, so that their duration and size are complete."""
 
 SEVERAL = pl.col("subflows") > 1
 MPTCP = pl.col("kind") == "mptcp"
 """Selects Multipath TCP connections."""
 
 APPLICATIONS = "With MPFlex, between application and agent."
-"""Text for captions. Each path of a session carries many connections of applications, which are captured only on the
-phone's loopback."""
+"""Text for captions: with MPFlex, only captures of the phone's loopback separate the applications' connections."""
 
 UNIQUE = pl.col("unique_up") + pl.col("unique_down")
-"""Unique payload of a subflow in both directions."""
+"""Unique payload of a subflow in both directions, bytes."""
 
 WHOLE_LEVEL = pl.when(MPTCP & ~pl.col("fallback")).then(pl.lit("mptcp")).otherwise(pl.lit("tcp"))
-"""The level at which all data of a connection are counted: mptcp, or tcp for plain TCP and after a fallback."""
+"""The ``level`` of the rows that count all data of a connection: mptcp, or tcp for plain TCP and after a fallback."""
 
 
 def as_a_whole(frame: pl.DataFrame, trace: CellTrace) -> pl.DataFrame:
-    """Return only the rows whose ``level`` is the `WHOLE_LEVEL` of their connection."""
+    """Return the rows of ``frame`` whose ``level`` is the `WHOLE_LEVEL` of their connection."""
     levels = trace.tables["connections"].select("connection_id", whole=WHOLE_LEVEL)
     return frame.join(levels, on="connection_id").filter(pl.col("level") == pl.col("whole"))
 
 
 def with_network(frame: pl.DataFrame, trace: CellTrace) -> pl.DataFrame:
-    """Add the column ``network`` to rows of subflows, which have ``connection_id`` and ``subflow_id``."""
+    """Return ``frame``, whose rows have ``connection_id`` and ``subflow_id``, with the subflow's ``network`` added."""
     networks = trace.tables["subflows"].select("connection_id", "subflow_id", "network")
     return frame.join(networks, on=["connection_id", "subflow_id"])

@@ -10,9 +10,9 @@ from mplab.format.experiment import TransportRecord
 
 
 def by_label(traces: Traces, metric: str) -> pl.DataFrame:
-    """Return the values of a metric with its labels as classes, and a facet per scenario and link.
+    """Return the values of a metric in the columns ``facet``, ``class``, ``transport``, ``cell`` and ``value``.
 
-    The facet's name has the scenario and the link only if there are several.
+    The class is the label of the value. The facet names the scenario and the link, each only if there are several.
     """
     return _faceted(traces, metric).select("facet", pl.col("label").alias("class"), "transport", "cell", "value")
 
@@ -21,7 +21,7 @@ def several_classes(traces: Traces, metric: str, nothing: str) -> pl.DataFrame:
     """Return the values as `by_label`, but only of facets with two classes or more.
 
     Raises:
-        NoDataError: there is no such facet; the text is ``nothing``.
+        NoDataError: there is no such facet; ``nothing`` is the message.
     """
     frame = by_label(traces, metric)
     counts = frame.group_by("facet").agg(pl.col("class").n_unique().alias("classes"))
@@ -40,17 +40,17 @@ def needs(traces: Traces, wanted: Callable[[TransportRecord], bool], nothing: st
 
 
 def is_mptcp(transport: TransportRecord) -> bool:
-    """Return whether each connection itself uses several paths, as with Multipath TCP."""
+    """Return whether the transport lets each connection use several paths itself, as Multipath TCP does."""
     return not transport.single_path and not transport.sessions
 
 
 def schedules(scheduler: str) -> Callable[[TransportRecord], bool]:
-    """Return a condition: the transport has sessions that use this scheduler."""
+    """Return a function that returns whether a transport has MPFlex sessions with this scheduler."""
     return lambda transport: transport.sessions and transport.options.get("scheduler") == scheduler
 
 
 def compares(traces: Traces, metric: str) -> None:
-    """Raise `NoDataError` unless Multipath TCP and a transport with sessions both have values of a metric."""
+    """Raise `NoDataError` unless both Multipath TCP and a transport with MPFlex sessions have values of ``metric``."""
     there = set(traces.scores.filter(pl.col("metric") == metric)["transport"])
     measured = [transport for transport in traces.transports if transport.label in there]
     sessions = any(transport.sessions for transport in measured)

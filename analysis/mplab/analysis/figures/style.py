@@ -1,4 +1,4 @@
-"""Style of all figures: sizes, colours, and SVG whose bytes depend only on the data."""
+"""Define the style of all figures: sizes, colours, and SVG whose bytes depend only on the data."""
 
 import io
 import math
@@ -20,11 +20,11 @@ WIDTH_IN, TITLE_IN, TITLE_SIZE = 7.2, 0.3, 11.0
 INK, QUIET, GRID, BAND = "#1c2430", "#5b6675", "#e4e7ec", "#d9efe4"
 LINE_WIDTH, MARKER_SIZE = 1.6, 5.0
 MAX_FACETS = 6
-"""Maximum number of facets; with more values of a label, a figure shows the labels' medians instead."""
+"""Maximum number of facets in a drawing; for a metric with more label values, one facet shows the values' medians."""
 
 FACET_COLUMNS = 3
 QUARTERS = ((0, 0.25, 0.5, 0.75, 1), ("0", "25 %", "50 %", "75 %", "100 %"))
-"""Ticks of an axis of shares, and their labels."""
+"""(positions, labels) of the ticks of an axis with shares."""
 
 INTERFACE_COLOURS = {"wlan0": "#0072B2", "rmnet0": "#E69F00"}
 OTHER_INTERFACE_COLOURS = ("#CC79A7", "#56B4E9", "#009E73", "#999999")
@@ -99,7 +99,7 @@ class Canvas:
     figure: Figure = field(init=False)
 
     def __enter__(self) -> "Canvas":
-        """Apply the style."""
+        """Set matplotlib's parameters to `STYLE`, create the empty figure, and return this object."""
         self._context = matplotlib.rc_context()
         self._context.__enter__()
         matplotlib.rcdefaults()
@@ -109,11 +109,11 @@ class Canvas:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Restore the previous style."""
+        """Restore matplotlib's previous parameters."""
         self._context.__exit__(None, None, None)
 
     def facets(self, count: int, *, sharex: bool = False, sharey: bool = False) -> list[Axes]:
-        """Return ``count`` axes, at most `FACET_COLUMNS` in a row."""
+        """Add ``count`` axes to the figure, at most `FACET_COLUMNS` in a row, and return them."""
         columns = min(count, FACET_COLUMNS)
         rows = math.ceil(count / columns)
         grid = self.figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
@@ -147,7 +147,7 @@ class Canvas:
 
 
 def panel_title(scenario: str, link: str, title: str) -> str:
-    """Return ``web · baseline · Page load time``."""
+    """Return the title of a panel, such as ``web · baseline · Page load time``."""
     return " · ".join((scenario, link, title))
 
 
@@ -158,7 +158,7 @@ def percent_axis(axes: Axes) -> None:
 
 
 def share_axis(axes: Axes) -> None:
-    """Set up the y axis of a cumulative distribution."""
+    """Set range and ticks of the y axis of a cumulative distribution, which has shares of 0 … 1."""
     axes.set_ylim(-0.03, 1.05)
     axes.set_yticks(*QUARTERS)
 
@@ -166,7 +166,7 @@ def share_axis(axes: Axes) -> None:
 def name_rows(
     axes: Axes, names: Sequence[str], *, first: int = 0, grid: bool = False, fontsize: float | None = None
 ) -> None:
-    """Name the rows of a figure, from y = ``first`` at the top downwards."""
+    """Label the rows of a figure on the y axis with ``names``, from y = ``first`` at the top downwards."""
     axes.set_yticks(range(first, first + len(names)), names, fontsize=fontsize)
     axes.set_ylim(first + len(names) - 0.4, first - 0.6)
     axes.tick_params(axis="y", labelcolor=INK)
@@ -175,7 +175,7 @@ def name_rows(
 
 
 def facet_rows(count: int) -> int:
-    """Return the number of rows of `Canvas.facets`."""
+    """Return the number of rows in which `Canvas.facets` places ``count`` axes."""
     return math.ceil(count / FACET_COLUMNS)
 
 
@@ -185,7 +185,7 @@ def axis_title(metric: Metric) -> str:
 
 
 def direction(metric: Metric) -> str:
-    """Return a sentence with the better direction; "" if there is no better direction."""
+    """Return ``Less is better.`` or ``More is better.``, as the metric has it; "" if neither is better."""
     return {"lower": "Less is better.", "higher": "More is better.", "neither": ""}[metric.better]
 
 
@@ -198,7 +198,7 @@ def interface_colour(name: str, others: Sequence[str] = ()) -> str:
 
 
 def inline(drawing: Drawing) -> str:
-    """Return the SVG for an HTML page: without prolog, and with identifiers that are unique in the page."""
+    """Return a drawing's SVG for an HTML page: without prolog, and with identifiers that are unique in the page."""
     start = drawing.svg.index("<svg")
     svg = drawing.svg[start:]
     prefix = slug(drawing.stem)

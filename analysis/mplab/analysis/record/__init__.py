@@ -1,1 +1,1 @@
-"""Read a run directory: manifest, cells, links, captures and phone logs as tables. Nothing here computes a score."""
+"""Read a run directory: manifest, cells, links, and tables of captures and phone logs. No score is computed here."""

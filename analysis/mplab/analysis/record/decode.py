@@ -1,4 +1,4 @@
-"""Make tables from captures: run ``mptrace`` for each cell."""
+"""Make tables from the captures of each cell with ``mptrace``."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ of the two copies may be lost before the phone. baerts2015 §6.2.2 also counts r
 
 @dataclass(frozen=True)
 class AnalysisProblem:
-    """A problem with the tables, scores or figures of a cell; the report lists it."""
+    """A problem with tables, scores or figures, which the report lists; ``cell``: the cell's ID, or ``report``."""
 
     cell: str
     message: str
@@ -40,14 +40,14 @@ class AnalysisProblem:
 
 @dataclass(frozen=True)
 class DecodeJob:
-    """A call of mptrace: its arguments, relative to the cell's folder, and the folder for its tables."""
+    """A call of mptrace: arguments with paths relative to the cell's folder, and the folder ``target`` for tables."""
 
     name: str
     arguments: tuple[str, ...]
     target: Path
 
     def command(self, program: Path, fresh: Path) -> list[str]:
-        """Return the command line; its file names are relative to the cell's folder."""
+        """Return the command line that writes the tables to ``fresh``; its paths are relative to the cell's folder."""
         return [str(program), *self.arguments, "-o", str(fresh)]
 
 
@@ -96,7 +96,7 @@ def _removed_in_part(cell: Cell, folder: Path) -> bool:
 
 
 def options(folder: Path) -> tuple[str, ...]:
-    """Return mptrace's options: the lab's networks, and the agent's log and the TLS keys if the cell has them."""
+    """Return mptrace's options for a cell: the lab's networks, and the agent's log and the TLS keys if they exist."""
     networks = tuple(word for name, network in NETWORKS.items() for word in ("--network", f"{name}={network}"))
     log = ("--proxy-log", str(AGENT_LOG)) if _has_content(folder / AGENT_LOG) else ()
     keys = ("--keys", str(TLS_KEYS)) if _has_content(folder / TLS_KEYS) else ()
@@ -104,7 +104,7 @@ def options(folder: Path) -> tuple[str, ...]:
 
 
 def jobs(folder: Path, files: Sequence[Path], *, same_clock: bool = False) -> list[DecodeJob]:
-    """Return the calls of mptrace: first for the phone's interfaces (required), then for the other captures.
+    """Return the calls of mptrace for a cell: first for the phone's interfaces (required), then for its other captures.
 
     On loopback, the redirect to the agent splits each connection into two halves, which mptrace joins. If the proxy was
     captured, both ends are compared. Tables of the proxy itself are made only with ``same_clock``: the figures that use
@@ -164,7 +164,7 @@ def make_tables(
 
 
 def _decode_cell(program: Path, files: Sequence[Path], same_clock: bool) -> list[str]:
-    """Run all jobs of a cell, and return the problems. The other jobs need the tables of the first one."""
+    """Run all calls of mptrace for a cell, and return the problems; later calls need the tables of the first one."""
     folder = files[0].parent
     messages = []
     first, *others = jobs(folder, files, same_clock=same_clock)
@@ -176,7 +176,7 @@ def _decode_cell(program: Path, files: Sequence[Path], same_clock: bool) -> list
 
 
 def _decode(program: Path, folder: Path, job: DecodeJob) -> str:
-    """Run mptrace into a temporary folder, and rename it to the target; return the problem, or ""."""
+    """Run mptrace into a temporary folder, and rename this folder to the target; return the problem, or ""."""
     fresh = folder / "tables.new"
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.rmtree(job.target, ignore_errors=True)

@@ -6,14 +6,14 @@ from mplab.analysis.record.run import Run
 from mplab.format.cell import LinkProof
 
 QUANTITIES = (("Download rate", "rate"), ("Upload rate", "rate"), ("Round-trip time", "rtt"))
-"""(title, kind of tolerance) of each quantity."""
+"""(title, kind of tolerance) of each quantity of a link."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A requested and measured quantity of an interface in a cell; rates in kbit/s, round-trip times in ms.
+    """Requested (``asked``) and measured value of a quantity of a cell's link; rates in kbit/s, round-trip times in ms.
 
-    ``kind`` is the kind of its tolerance (``rate`` or ``rtt``), and ``asked`` the requested value.
+    ``kind`` is the kind of its tolerance (``rate`` or ``rtt``).
     """
 
     cell: str
@@ -33,7 +33,10 @@ class Measurement:
 
 
 def measurements(run: Run) -> list[Measurement]:
-    """Return all measurements, sorted by link, interface, quantity and cell. A requested 0 (unlimited) is left out."""
+    """Return the measurements of all cells, sorted by link, interface, quantity and cell.
+
+    Quantities with a requested value of 0 (unlimited) are left out.
+    """
     rows = []
     for cell in run.cells:
         if cell.record is None or cell.spec is None:
@@ -68,7 +71,7 @@ def tolerance_of(run: Run, kind: str) -> float:
 
 
 def _quantities(sides: LinkProof) -> list[tuple[str, str, float | None, float | None]]:
-    """Return title, kind of tolerance, requested and measured value of each of `QUANTITIES`."""
+    """Return (title, kind of tolerance, requested value, measured value) of each of `QUANTITIES`."""
     requested, measured = sides.asked, sides.measured
     values = (
         (requested.down_kbps, measured.down_kbps),

@@ -1,6 +1,6 @@
 """Convert phone logs to tables, one for each kind of record, from a collector's store or from a logger's own files.
 
-``python -m mplab.analysis.record.phonelog DIRECTORY -o OUT`` writes them as Parquet.
+``python -m mplab.analysis.record.phonelog DIRECTORY -o OUT`` writes the tables as Parquet.
 """
 
 import argparse
@@ -30,7 +30,7 @@ _SCALARS: dict[str, type[pl.DataType]] = {
 
 @dataclass(frozen=True)
 class Collected:
-    """Kind of record → table; ``skipped`` counts lines without a record (such as a killed logger's last line)."""
+    """Tables by kind of record. ``skipped`` counts lines without a record, such as the last line of a killed logger."""
 
     tables: dict[str, pl.DataFrame]
     skipped: int
@@ -38,13 +38,17 @@ class Collected:
 
 @cache
 def columns(kind: str) -> pl.Schema:
-    """Return the columns of a kind's table: ``device``, then the schema's fields. Raises KeyError for unknown kinds."""
+    """Return name → type of the columns for a kind of record: ``device``, then the fields of its schema.
+
+    Raises:
+        KeyError: the kind is unknown.
+    """
     properties = _definitions()[kind]["properties"]
     return pl.Schema({"device": pl.String, **{name: _dtype(described) for name, described in properties.items()}})
 
 
 def read(directory: Path) -> Collected:
-    """Read a collector's store, or a logger's own files, into tables sorted by device, run and record number ``n``.
+    """Read a collector's store, or a logger's own files; sort each table by device, run and record number ``n``.
 
     Each record is kept once, even if a batch was stored twice or two batches have it.
 
@@ -92,7 +96,7 @@ def write(collected: Collected, directory: Path) -> list[Path]:
 
 
 class _Field(TypedDict, total=False):
-    """A part of a JSON Schema."""
+    """The part of a JSON Schema that describes one field."""
 
     type: str
     items: "_Field"
@@ -159,7 +163,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command, and return its exit code."""
+    """Run ``python -m mplab.analysis.record.phonelog`` with these arguments, and return its exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m mplab.analysis.record.phonelog", description="What phones recorded, as Parquet."
     )

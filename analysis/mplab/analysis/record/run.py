@@ -26,10 +26,10 @@ Kind = TypeVar("Kind", bound=RunEvent)
 
 PARTIAL_SUFFIX = ".partial"
 OUTCOMES = ("ok", "invalid", "failed", "partial", "missing")
-"""All states of a planned cell; ``partial``: it was cut off, or its record cannot be read; ``missing``: no folder."""
+"""All outcomes of a planned cell; ``partial``: it was cut off, or its record is unreadable; ``missing``: no folder."""
 
 _MOST_FOUND = 60
-"""Maximum length of a wrong value in a message."""
+"""Maximum number of characters of a wrong value in a message."""
 
 
 Event: TypeAlias = Observation
@@ -38,7 +38,7 @@ Event: TypeAlias = Observation
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a run directory.
+    """A cell of a run: one repetition of a scenario with a transport under a link condition.
 
     A cell that is missing or was cut off, or whose ``cell.json`` cannot be read, has no ``record``.
     """
@@ -52,7 +52,7 @@ class Cell:
 
     @property
     def ok(self) -> bool:
-        """Return whether the outcome is ``ok``; only values of such cells enter the statistics."""
+        """Return whether the outcome is ``ok``; only values of ok cells enter the statistics."""
         return self.outcome == "ok"
 
     def observations(self) -> list[Observation]:
@@ -62,7 +62,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Run:
-    """A run directory, read once."""
+    """A run directory: its manifest, events and cells, as `read_run` found them."""
 
     directory: Path
     manifest: Manifest
@@ -83,7 +83,7 @@ class Run:
 
     @cached_property
     def typed_events(self) -> tuple[RunEvent, ...]:
-        """Return the events as models; those with a wrong field are left out."""
+        """Return the events as validated `RunEvent` objects; events with a wrong field are left out."""
         return tuple(_typed(self.events))
 
     @property
@@ -93,7 +93,7 @@ class Run:
 
     @property
     def cut(self) -> RunCut | None:
-        """Return the event of the experiment's rules that ended the run early; None if no rule did."""
+        """Return the event of the stop rule that ended the run early; None if no rule did."""
         before = self._of_run[-2] if self.finished and len(self._of_run) > 1 else None
         return before if isinstance(before, RunCut) else None
 
@@ -122,7 +122,7 @@ class Run:
         return tuple(dict.fromkeys(pairs))
 
     def events_of(self, kind: type[Kind]) -> list[Kind]:
-        """Return the events of one model, in order."""
+        """Return the events of the class ``kind``, in the order of the file."""
         return [event for event in self.typed_events if isinstance(event, kind)]
 
 
@@ -220,7 +220,7 @@ def _read_cell(identity: str, directory: Path, spec: CellSpec | None) -> Cell:
 
 
 def first_problem(error: ValidationError) -> str:
-    """Return the first problem of a record in one line: the key, the problem and the value."""
+    """Return the first problem of a validation error in one line: the key, the problem and the wrong value."""
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "missing":

@@ -9,7 +9,7 @@ import polars as pl
 
 SCHEMA_FILE = Path(__file__).parents[3] / "mptrace" / "schema.json"
 VERSION_KEY = "mptrace.schema"
-"""Name of the version in the metadata of each Parquet file."""
+"""Key of the schema version in the metadata of each Parquet file."""
 
 TYPES: dict[str, type[pl.DataType]] = {
     "int32": pl.Int32,
@@ -42,7 +42,7 @@ class _Content(TypedDict):
 
 @dataclass(frozen=True)
 class Column:
-    """Description of a column; ``unit`` is "" for names, counts and booleans."""
+    """Description of a column of a `Table`; ``unit`` is "" for names, counts and booleans."""
 
     name: str
     type: type[pl.DataType]
@@ -53,7 +53,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Description of a table."""
+    """Description of one of mptrace's tables."""
 
     name: str
     doc: str
@@ -66,7 +66,7 @@ class Table:
 
 
 def parse_schema(text: str) -> tuple[int, dict[str, Table]]:
-    """Return version and tables of a ``schema.json``. Raises ValueError when the text is no such schema."""
+    """Return (version, name → table) of a ``schema.json``. Raises ValueError when the text is no such schema."""
     try:
         content: _Content = json.loads(text)
         tables = {name: _table(name, table) for name, table in content["tables"].items()}
@@ -85,4 +85,4 @@ def _table(name: str, content: _TableContent) -> Table:
 
 VERSION, TABLES = parse_schema(SCHEMA_FILE.read_text(encoding="utf-8"))
 SCHEMAS: dict[str, Schema] = {name: table.schema for name, table in TABLES.items()}
-"""Table → column → type."""
+"""Name of a table → name of a column → its polars type."""

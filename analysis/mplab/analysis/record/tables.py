@@ -1,4 +1,4 @@
-"""Read the tables of a cell or of a folder as polars frames, each on first use; upgrade those of an older mptrace.
+"""Read mptrace's tables of a cell or of a folder as polars frames, each on first use; upgrade those of schema 1.
 
 Schema 1 had only ``connections`` and ``subflows``, with the counts of each direction as columns of ``subflows``.
 Columns that schema 1 lacked are null. To fill them, make the tables again from the captures with ``mplab analyze``.
@@ -95,7 +95,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 
 class Tables(Mapping[str, pl.DataFrame]):
-    """All tables of `mplab.analysis.record.schema.SCHEMAS`, sorted by connection.
+    """Name → frame of all tables of `mplab.analysis.record.schema.SCHEMAS` in a folder, sorted by connection.
 
     A table without a file is empty but has its columns. Rows of one connection keep the order of the file, in which
     they are ordered by the time of their events. Tables of schema 1 are upgraded (`mplab.analysis.record.tables`).
@@ -109,7 +109,7 @@ class Tables(Mapping[str, pl.DataFrame]):
         self._read: dict[str, pl.DataFrame] = {}
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        """Return a table.
+        """Return the table called ``name``.
 
         Raises:
             KeyError: no table has this name.
@@ -129,7 +129,7 @@ class Tables(Mapping[str, pl.DataFrame]):
 
     @property
     def exist(self) -> bool:
-        """Return whether the folder has tables (the file of ``connections``)."""
+        """Return whether the folder has tables, that is, the file of ``connections``."""
         return self._path("connections") is not None
 
     def _path(self, name: str) -> Path | None:

@@ -1,4 +1,4 @@
-"""Make the rows of the report's CSV files that do not belong to a figure, and contrasts for JSON and for the page.
+"""Make the rows of the report's CSV files that belong to no figure; convert contrasts for JSON and for the page.
 
 `CONTRAST_FIELDS` defines the numbers of a contrast and their names; this module only iterates over them.
 """
@@ -77,11 +77,11 @@ QUANTILES_COLUMNS = (
     "high",
 )
 PAGE_COLUMNS: tuple[PageColumn, ...] = tuple(field.page for field in CONTRAST_FIELDS if field.page is not None)
-"""Columns of the folded table."""
+"""Columns of the page's folded table of contrasts (a table that the reader opens)."""
 
 
 def tables(analysis: Analysis, claims: Sequence[Outcome]) -> dict[str, Table]:
-    """Return stem of the file → (columns, rows), for each of `STEMS`."""
+    """Return stem of the CSV file → (columns, rows), for each of `STEMS`."""
     return {
         "statistics": (STATISTICS_COLUMNS, list(_statistics(analysis))),
         "contrasts": (CONTRASTS_COLUMNS, list(contrast_lines(analysis.groups))),
@@ -158,7 +158,7 @@ def _claims(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
 
 @dataclass(frozen=True)
 class ContrastRow:
-    """A contrast as a row of a folded table; ``cells`` has the text and the note of each of `PAGE_COLUMNS`."""
+    """A contrast as a row of the page's folded table; ``cells`` has (text, note) for each of `PAGE_COLUMNS`."""
 
     label: str
     transport: TransportRecord
@@ -167,7 +167,7 @@ class ContrastRow:
 
 
 def contrast_content(contrast: Contrast) -> dict[str, object]:
-    """Return a contrast in the form of ``summary.json``."""
+    """Return a contrast as an entry of ``summary.json``."""
     values = {field.name: field.value(contrast) for field in CONTRAST_FIELDS}
     shown = {name: ends(value) if isinstance(value, Interval) else value for name, value in values.items()}
     return {"transport": contrast.transport, "reference": contrast.reference, **shown}
@@ -201,7 +201,7 @@ def quantile_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
 
 
 def contrast_rows(panel: Sequence[Group]) -> tuple[ContrastRow, ...]:
-    """Return the rows of the folded table of one metric."""
+    """Return the rows of the folded table of contrasts for the groups of one metric."""
     rows = []
     for group in panel:
         known = {series.transport.label: series.transport for series in group.series}
@@ -212,7 +212,7 @@ def contrast_rows(panel: Sequence[Group]) -> tuple[ContrastRow, ...]:
 
 
 def _csv_values(field: ContrastField, contrast: Contrast) -> Sequence[object]:
-    """Return a value for each of the field's columns."""
+    """Return a value for each column that the field has in ``contrasts.csv``."""
     if not field.csv:
         return ()
     value = field.value(contrast)

@@ -17,7 +17,7 @@ TOO_FEW, UNCLEAR, ALONE = "too few repetitions", "no clear winner", "nothing to 
 
 @dataclass(frozen=True)
 class HeadlineVerdict:
-    """A row of the headline; there is no ``winner`` when no transport was shown to be better."""
+    """The answer for one combination of labels; ``winner`` is None when no transport was shown to be better."""
 
     label: str
     winner: TransportRecord | None
@@ -25,7 +25,7 @@ class HeadlineVerdict:
     doubt: str = ""
     """Short reason why there is no winner; "" if there is one."""
     amount: str = ""
-    """Multipath compared with the best single path.
+    """Difference between multipath and the best single path, in words.
 
     ``26 % less`` if multipath won, ``multipath 22 % more`` if the single path won; "" without a winner or without G.
     """
@@ -33,7 +33,7 @@ class HeadlineVerdict:
 
 @dataclass(frozen=True)
 class HeadlineAnswer:
-    """The verdicts of one headline metric in one scenario under one link condition."""
+    """The answers for one headline metric in one scenario under one link condition."""
 
     scenario: str
     link: str
@@ -45,7 +45,7 @@ class HeadlineAnswer:
 def answers(analysis: Analysis) -> list[HeadlineAnswer]:
     """Return an answer per headline metric, scenario and link, in the order of the experiment.
 
-    A metric with a better side of which only one transport has values is left out.
+    A metric that has values of only one transport is left out, unless neither lower nor higher values are better.
     """
     result = []
     for panel in analysis.panels():
@@ -60,7 +60,7 @@ def answers(analysis: Analysis) -> list[HeadlineAnswer]:
 
 
 def small_sample_warning(n: int) -> str:
-    """Return a warning about ``n`` repetitions; "" when there are enough."""
+    """Return a warning that ``n`` repetitions are few; "" when they are enough."""
     if n >= SMALL_SAMPLE:
         return ""
     if n < MIN_FOR_INTERVAL:
@@ -102,7 +102,7 @@ def _verdict(group: Group) -> HeadlineVerdict:
 
 
 def _doubt(group: Group, best: Series, multipath: Series) -> str:
-    """Return the reason why there is no winner.
+    """Return the reason why no transport is named as the winner.
 
     "" means that the interval of G excludes 0. If the best transport is a multipath transport, it also means that the
     interval of its median overlaps that of no other multipath transport.
@@ -149,7 +149,7 @@ def _amount(group: Group, best: Series, multipath: Series) -> str:
 
 
 def _one_kind_only(group: Group, best: Series, base: Series | None, start: str) -> HeadlineVerdict:
-    """Return the verdict for a group that lacks multipath transports or single paths."""
+    """Return the answer for a group that lacks multipath transports or single paths."""
     others = [s for s in group.measured if s is not best]
     other_texts = "".join(f"; {s.transport.title} {_median(group, s)}" for s in others)
     absent = "No single path" if base is None else "No multipath transport"

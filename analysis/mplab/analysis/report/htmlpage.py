@@ -1,4 +1,4 @@
-"""Templates, style sheet and glossary of the pages that the analysis writes."""
+"""Load the templates and the style sheet of the analysis' HTML pages, and define the glossary."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from mplab.analysis.statistics.contrast import CONTRAST_FIELDS
 
 
 def page_environment() -> Environment:
-    """Return the templates of ``report/templates``; values are escaped, and a missing one is an error."""
+    """Return the Jinja environment of ``report/templates``; it escapes values, and a missing value is an error."""
     return Environment(
         loader=PackageLoader("mplab.analysis.report"),
         autoescape=True,
@@ -21,7 +21,7 @@ def page_environment() -> Environment:
 
 
 def page_css() -> Markup:
-    """Return the style sheet, for inclusion in a page."""
+    """Return the text of the style sheet, for inclusion in a page."""
     css = (Path(__file__).parent / "templates" / "report.css").read_text(encoding="utf-8")
     return Markup(css)  # noqa: S704 - our own file
 
@@ -95,4 +95,4 @@ GLOSSARY = (
         "",
     ),
 )
-"""Glossary of the report: word, meaning, and source of each definition."""
+"""Glossary of the report: (word, meaning, source) of each definition."""

@@ -1,4 +1,4 @@
-"""Draw conclusions from a run's statistics; write both to ``report/summary.json``, and in short form to a terminal."""
+"""Draw conclusions from a run's statistics; make the content of ``report/summary.json`` and the terminal's table."""
 
 from dataclasses import asdict, dataclass
 
@@ -15,13 +15,13 @@ from mplab.format.record import json_of
 
 @dataclass(frozen=True)
 class Conclusions:
-    """Conclusions from an `Analysis`.
+    """The conclusions from the statistics of a run.
 
     Attributes:
-        warnings: facts that the reader must know before the numbers.
-        answers: one for each headline metric, scenario and link condition.
-        claims: one for each claim of the experiment.
-        budgets: one for each limit of a budget and each series to which it applies.
+        warnings: sentences with facts that the reader must know before the numbers.
+        answers: the best transport, for each headline metric, scenario and link condition.
+        claims: the result for each claim of the experiment.
+        budgets: the verdict on each limit of a budget, for each transport to which it applies.
     """
 
     warnings: tuple[str, ...]
@@ -31,7 +31,7 @@ class Conclusions:
 
 
 def conclude(analysis: Analysis) -> Conclusions:
-    """Compute the conclusions.
+    """Compute the conclusions from the statistics of a run.
 
     Raises:
         BudgetError: a limit cannot be converted to its metric's unit.
@@ -47,9 +47,10 @@ def conclude(analysis: Analysis) -> Conclusions:
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """A line of ``mplab report``: a transport's median of a metric; ``best``: this median is the best of the group.
+    """A row of the table that ``mplab report`` prints: the median of a transport for a metric.
 
-    ``median``, ``interval`` and ``gain`` are formatted, or "" without a value.
+    ``best``: this median is the best of all transports. ``median``, ``interval`` and ``gain`` are formatted, or ""
+    without a value.
     """
 
     scenario: str
@@ -67,7 +68,7 @@ class SummaryRow:
 
 
 def summary_content(analysis: Analysis, conclusions: Conclusions) -> dict[str, object]:
-    """Return the content of ``summary.json``; see docs/report.md."""
+    """Return the content of ``report/summary.json``; docs/report.md describes the fields."""
     run = analysis.run
     return {
         "format": FORMAT,
@@ -118,7 +119,7 @@ def _limit(judged: JudgedLimit) -> dict[str, object]:
 
 
 def summary_rows(summary: Summary) -> list[SummaryRow]:
-    """Return the rows of every metric, headlines first."""
+    """Return a row for each metric and each transport with values, headline metrics first."""
     groups = sorted(summary.metrics, key=lambda group: not group.headline)
     return [_row(group, series) for group in groups for series in group.transports if series.n]
 

@@ -19,17 +19,17 @@ _WIDTH, _HEIGHT, _MARGIN, _LEFT = 560.0, 150.0, 14.0, 52.0
 
 @dataclass(frozen=True)
 class TrendPanel:
-    """A metric with its labels, in a scenario under a link condition: a figure for each transport."""
+    """A panel of the trend page: a metric with its labels, scenario and link condition, with a figure per transport."""
 
     title: str
     unit: str
     better: str
     histories: tuple[tuple[str, Markup, str], ...]
-    """Transport, figure, caption."""
+    """(title, SVG figure, caption) of each transport."""
 
 
 def trend_page(experiment: str, histories: Sequence[History], looks: Sequence[TransportRecord]) -> str:
-    """Return the page; ``looks`` are the transports of the newest run, for titles and colours."""
+    """Return the trend page as HTML; ``looks`` are the transports of the newest run, for titles and colours."""
     runs = {point.run_id for history in histories for point in history.points}
     return (
         page_environment()
@@ -77,7 +77,10 @@ def _range(histories: Sequence[History]) -> tuple[float, float]:
 
 
 def _figure(history: History, low: float, high: float, colour: str) -> str:
-    """Return an SVG: medians with intervals, levels as lines, changes as dashed verticals; one scale for a panel."""
+    """Return the SVG of a history: medians with intervals, levels as lines, changes of level as dashed verticals.
+
+    ``low`` and ``high`` are the ends of the y axis, the same for all figures of a panel.
+    """
     points = history.points
     step = (_WIDTH - _LEFT - _MARGIN) / max(1, len(points) - 1)
 

@@ -1,4 +1,4 @@
-"""Prepare the texts of the report's template: tables of metrics, links, cells and the run's circumstances."""
+"""Prepare the texts for the report's template: tables of metrics, links and cells, and the run's circumstances."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,11 +38,11 @@ BETTER_WORDS = {"lower": "less is better", "higher": "more is better", "neither"
 
 @dataclass(frozen=True)
 class MetricRow:
-    """A transport's row in a table of a metric."""
+    """A transport's row in the table of a metric; the numbers are formatted."""
 
     label: str
     rows_of_label: int
-    """Number of rows that the table cell of the label spans, in the first of these rows; 0 in the others."""
+    """Number of rows that the label's table cell spans, in the first of these rows; 0 in the others."""
     transport: TransportRecord
     best: bool
     n: str
@@ -57,7 +57,7 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class MetricTable:
-    """The table of a metric; ``labelled`` is whether the table has a column of labels."""
+    """The table of a metric in a scenario under a link condition; ``labelled``: it has a column of labels."""
 
     scenario: str
     link: str
@@ -76,7 +76,7 @@ class MetricTable:
 
 @dataclass(frozen=True)
 class LinkRow:
-    """Requested and measured values of a quantity of a link, over all cells.
+    """Requested and measured values of a quantity of a link, over all cells, as a row of the table of links.
 
     ``within`` is the number of cells within the tolerance (``4 of 5``); ``good``: all of them are.
     """
@@ -98,7 +98,7 @@ def metric_tables(analysis: Analysis) -> list[MetricTable]:
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """A finding of a claim as a row of its table; ``of`` names scenario, link and labels."""
+    """A measured gain as a row of the table of a claim; ``of`` names scenario, link and labels."""
 
     of: str
     transport: TransportRecord
@@ -112,7 +112,7 @@ class ClaimRow:
 
 @dataclass(frozen=True)
 class ClaimTable:
-    """The table of a claim; ``found`` is the range of the gains in its rows."""
+    """The table of a claim; ``found`` is the range of the measured gains in its rows, as text."""
 
     text: str
     source: str
@@ -166,7 +166,7 @@ def _range(interval: Interval) -> str:
 
 
 def link_rows(run: Run) -> list[LinkRow]:
-    """Return a row for each link, interface and quantity that was probed."""
+    """Return a row of the table of links for each link, interface and quantity that was measured."""
 
     def key(m: Measurement) -> tuple[str, str, str]:
         return (m.link, m.interface, m.quantity)
@@ -175,7 +175,7 @@ def link_rows(run: Run) -> list[LinkRow]:
 
 
 def circumstances(run: Run) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return (title, rows of name and value) for the run, the host and the versions."""
+    """Return (title, [(name, value), …]) of the tables on the run, the host and the versions."""
     manifest, experiment = run.manifest, run.manifest.experiment
     commit = (manifest.git.commit or "unknown")[:MAX_COMMIT]
     the_run = [
@@ -197,7 +197,7 @@ def circumstances(run: Run) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def scenario_lines(run: Run) -> list[tuple[str, str]]:
-    """Return label and parameters of each scenario."""
+    """Return (label, parameters as text) of each scenario."""
     return [
         (s.label, "; ".join(f"{name} {value}" for name, value in _flat(s.parameters)) or "no parameters")
         for s in run.manifest.experiment.scenarios
@@ -205,7 +205,7 @@ def scenario_lines(run: Run) -> list[tuple[str, str]]:
 
 
 def transport_lines(run: Run) -> list[tuple[TransportRecord, str]]:
-    """Return each transport with its options, or "" without options."""
+    """Return (transport, its options as text) of each transport; the text is "" without options."""
     return [(t, "; ".join(f"{name} {value}" for name, value in _flat(t.options))) for t in run.transports]
 
 
@@ -216,7 +216,7 @@ def cells_not_ok(run: Run) -> list[Cell]:
 
 
 def retries(run: Run) -> list[tuple[str, int, str]]:
-    """Return (cell, attempt, reason) of every attempt that was retried."""
+    """Return (cell, number of the attempt, reason) of every attempt after which a cell was tried again."""
     attempts = [(event.cell, event.attempt, event.reason) for event in run.events_of(CellRetried)]
     for cell in run.cells:
         if cell.record is not None:
@@ -227,12 +227,12 @@ def retries(run: Run) -> list[tuple[str, int, str]]:
 
 
 def cell_warnings(run: Run) -> list[tuple[str, str]]:
-    """Return (cell, warning) of all disturbances that did not make a cell invalid."""
+    """Return (cell, warning) of all disturbances that did not make their cell invalid."""
     return [(cell.id, text) for cell in run.cells if cell.record is not None for text in cell.record.warnings]
 
 
 def _without_root(run: Run) -> list[str]:
-    """Return a sentence for each phone without root: the settings that were not controlled."""
+    """Return a sentence for each phone without root, with the settings that were not controlled."""
     phones = [cell.record.phone for cell in run.cells if cell.record is not None]
     lacking = [(str(phone.get("name", "")), phone.get("uncontrolled")) for phone in phones]
     seen = {
@@ -244,7 +244,7 @@ def _without_root(run: Run) -> list[str]:
 
 
 def warnings(analysis: Analysis) -> list[str]:
-    """Return the facts that the reader must know before the numbers."""
+    """Return sentences with the facts that the reader must know before the numbers."""
     run, counts = analysis.run, analysis.run.counts
     planned = len(run.cells)
     sentences = []
@@ -368,7 +368,7 @@ def _controls(run: Run) -> list[str]:
 
 
 def _other_controls(run: Run) -> list[str]:
-    """Return a warning for each node whose sockets did not use the requested congestion control."""
+    """Return a warning for each node whose sockets did not use the requested congestion control in ok cells."""
     requested = run.manifest.experiment.congestion_control
     counts: Counter[tuple[str, str]] = Counter()
     for cell in run.cells:
@@ -386,7 +386,7 @@ def _tolerances(run: Run) -> str:
 
 
 def _flat(content: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (name, value) of nested mappings; fields in bytes are shown in GiB."""
+    """Yield (name, value as text) of each field in nested mappings; values in bytes are converted to GiB."""
     for key, value in content.items():
         name = f"{before} {key}".strip().replace("_", " ")
         if isinstance(value, Mapping):

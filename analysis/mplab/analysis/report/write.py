@@ -1,4 +1,4 @@
-"""Write ``report/`` of a run: the page, figures (SVG), data (CSV) and ``summary.json``."""
+"""Write the folder ``report`` of a run: the page, figures (SVG), data (CSV) and ``summary.json``."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ OUTCOME_WORDS = {
 
 @dataclass(frozen=True)
 class Section:
-    """Tables and figures of a scenario under a link condition."""
+    """The section of the page for a scenario under a link condition: its tables and figures."""
 
     anchor: str
     scenario: str
@@ -36,7 +36,7 @@ class Section:
     figures: tuple[Drawing, ...]
 
     def parts(self, *, headline: bool) -> list[tuple[view.MetricTable, list[Drawing]]]:
-        """Return the tables of headline metrics, or of the others, each with the figures of its metric."""
+        """Return (table, figures) of each headline metric, or with ``headline=False`` of each other metric."""
         return [
             (table, [figure for figure in self.figures if figure.metric == table.metric])
             for table in self.tables
@@ -64,7 +64,7 @@ def write_report(analysis: Analysis, drawings: Sequence[Drawing]) -> None:
 
 
 def render(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Drawing]) -> str:
-    """Return the page, which includes styles and figures."""
+    """Return the page of the report as HTML, which includes style sheet and figures."""
     environment = page_environment()
     environment.globals["svg"] = lambda drawing: Markup(inline(drawing))  # noqa: S704 - our own figure
     environment.filters["plural"] = plural
@@ -118,7 +118,7 @@ def _sections(analysis: Analysis, drawings: Sequence[Drawing]) -> Iterator[Secti
 
 
 def _glossary(analysis: Analysis) -> list[tuple[str, ...]]:
-    """Return (scenario, title, unit, better direction, limits, source) of each metric, once."""
+    """Return (scenario, title, unit, better direction, limits, source) of each metric in each scenario."""
     rows = {}
     for group in analysis.groups:
         metric = group.metric

@@ -1,4 +1,4 @@
-"""Define the tables over many runs: columns, types, units and meanings.
+"""Define the result tables, which have rows from many runs: columns, types, units and meanings.
 
 The frames and the index are made with these definitions. A test compares docs/results.md with them.
 """
@@ -13,7 +13,7 @@ TIME = pl.Datetime("us", "UTC")
 
 @dataclass(frozen=True)
 class ResultColumn:
-    """A column."""
+    """Name, type and meaning of a column of a `ResultTable`."""
 
     name: str
     type: Type
@@ -22,7 +22,7 @@ class ResultColumn:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """A table over many runs."""
+    """Name, meaning of a row (``doc``) and columns of a table with rows from many runs."""
 
     name: str
     doc: str
@@ -30,7 +30,7 @@ class ResultTable:
 
     @property
     def schema(self) -> dict[str, Type]:
-        """Return column → type."""
+        """Return name → polars type of the columns."""
         return {field.name: field.type for field in self.fields}
 
 
@@ -188,11 +188,11 @@ STEPS = ResultTable(
 RESULT_TABLES: dict[str, ResultTable] = {
     table.name: table for table in (RUNS, CELLS, VALUES, STATISTICS, CONTRASTS, LINKS, STEPS)
 }
-"""Name → table."""
+"""Name of a result table → its definition."""
 
 
 def markdown() -> str:
-    """Return the tables in the form of docs/results.md."""
+    """Return the definitions of all tables as Markdown, in the form of docs/results.md."""
     parts = []
     for table in RESULT_TABLES.values():
         rows = "\n".join(f"| `{field.name}` | {_TYPES[str(field.type)]} | {field.doc} |" for field in table.fields)

@@ -1,4 +1,4 @@
-"""Read one run, or all runs in a folder, into polars frames."""
+"""Read the results of one run, or of all runs in a folder, into polars frames."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -33,52 +33,52 @@ class Results:
 
     records: tuple[Run, ...]
     unread: list[str] = field(default_factory=list)
-    """Errors: folders without a readable run, and (with several runs) damaged files, whose rows are left out."""
+    """Messages on folders without a readable run, and (with several runs) on damaged files; their rows are left out."""
 
     @cached_property
     def runs(self) -> pl.DataFrame:
-        """Return one row per run."""
+        """Return a frame with a row per run."""
         return self._frame("runs", lambda run: (run_row(run),))
 
     @cached_property
     def cells(self) -> pl.DataFrame:
-        """Return one row per planned cell."""
+        """Return a frame with a row per planned cell."""
         return self._frame("cells", cell_rows)
 
     @cached_property
     def values(self) -> pl.DataFrame:
-        """Return one row per value of an ok cell; runs that were not analysed have no rows."""
+        """Return a frame with a row per value of an ok cell; runs that were not analysed have no rows."""
         return self._frame("values", value_rows)
 
     @cached_property
     def statistics(self) -> pl.DataFrame:
-        """Return one row per series of a transport in a report."""
+        """Return a frame with a row per transport, metric and labels of each report."""
         return self._frame("statistics", statistics_rows)
 
     @cached_property
     def contrasts(self) -> pl.DataFrame:
-        """Return one row per contrast of two transports in a report."""
+        """Return a frame with a row per contrast of two transports in each report."""
         return self._frame("contrasts", contrast_rows)
 
     @cached_property
     def links(self) -> pl.DataFrame:
-        """Return one row per quantity of a link that was probed."""
+        """Return a frame with a row per quantity of a link that was measured."""
         return self._frame("links", link_rows)
 
     @cached_property
     def steps(self) -> pl.DataFrame:
-        """Return one row per step of a cell."""
+        """Return a frame with a row per step of a cell."""
         return self._frame("steps", step_rows)
 
     def table(self, name: str) -> pl.DataFrame:
-        """Return a frame by its name. Raises KeyError when no frame has this name."""
+        """Return the frame of the result table called ``name``. Raises KeyError when there is no such table."""
         if name not in RESULT_TABLES:
             raise KeyError(name)
         frame: pl.DataFrame = getattr(self, name)
         return frame
 
     def _frame(self, name: str, rows_of: Callable[[Run], Iterable[Row]]) -> pl.DataFrame:
-        """Return the rows of all runs. Raises TablesError when a file of the only run is damaged."""
+        """Return the rows of all runs as a frame. Raises TablesError when a file of the only run is damaged."""
         rows: list[Row] = []
         for run in self.records:
             try:
@@ -90,7 +90,7 @@ class Results:
         return pl.DataFrame(rows, schema=RESULT_TABLES[name].schema, orient="row")
 
     def traces(self, name: str) -> pl.DataFrame:
-        """Return a table of mptrace for all ok cells, after columns ``run_id`` and ``cell`` (docs/trace-tables.md).
+        """Return an mptrace table (docs/trace-tables.md) of all ok cells, after columns ``run_id`` and ``cell``.
 
         Tables of an older mptrace are upgraded.
 
@@ -128,7 +128,7 @@ def started(run: Run) -> tuple[str, str]:
 
 
 def run_row(run: Run) -> Row:
-    """Return the row of ``runs``."""
+    """Return the row of a run in the table ``runs``."""
     manifest, counts = run.manifest, run.counts
     return {
         "run_id": manifest.run_id,
@@ -152,7 +152,7 @@ def run_row(run: Run) -> Row:
 
 
 def cell_rows(run: Run) -> Iterator[Row]:
-    """Yield the rows of ``cells``."""
+    """Yield the rows of a run in the table ``cells``."""
     for cell in run.cells:
         record = cell.record
         yield {
@@ -170,7 +170,7 @@ def cell_rows(run: Run) -> Iterator[Row]:
 
 
 def value_rows(run: Run) -> Iterator[Row]:
-    """Yield the rows of ``values``."""
+    """Yield the rows of a run in the table ``values``."""
     for cell in run.cells:
         if cell.ok and cell.directory is not None:
             for row in read_cell_values(cell.directory):
@@ -184,7 +184,7 @@ def value_rows(run: Run) -> Iterator[Row]:
 
 
 def statistics_rows(run: Run) -> Iterator[Row]:
-    """Yield the rows of ``statistics``."""
+    """Yield the rows of a run in the table ``statistics``."""
     for group in _groups(run):
         for series in group.transports:
             if not series.n:
@@ -213,7 +213,7 @@ _CONTRASTED = {"transport", "reference", "pairs", "shift", "p", "p_holm", "p_bh"
 
 
 def contrast_rows(run: Run) -> Iterator[Row]:
-    """Yield the rows of ``contrasts``."""
+    """Yield the rows of a run in the table ``contrasts``."""
     for group in _groups(run):
         for contrast in group.contrasts:
             low, high = contrast.interval or (None, None)
@@ -221,7 +221,7 @@ def contrast_rows(run: Run) -> Iterator[Row]:
 
 
 def link_rows(run: Run) -> Iterator[Row]:
-    """Yield the rows of ``links``."""
+    """Yield the rows of a run in the table ``links``."""
     for measurement in measurements(run):
         yield {
             "run_id": run.manifest.run_id,
@@ -236,7 +236,7 @@ def link_rows(run: Run) -> Iterator[Row]:
 
 
 def step_rows(run: Run) -> Iterator[Row]:
-    """Yield the rows of ``steps``."""
+    """Yield the rows of a run in the table ``steps``."""
     for cell in run.cells:
         if cell.record is not None:
             for step, seconds in cell.record.timings_s.items():
@@ -244,7 +244,7 @@ def step_rows(run: Run) -> Iterator[Row]:
 
 
 def trace_frame(runs: Iterable[Run], name: str) -> pl.DataFrame:
-    """Return a table of mptrace for all ok cells, see `Results.traces`."""
+    """Return an mptrace table of all ok cells of the runs, with ``run_id`` and ``cell`` as first columns."""
     schema: Schema = {"run_id": pl.String, "cell": pl.String, **SCHEMAS[name]}
     frames = [pl.DataFrame(schema=schema)]
     for run in runs:
@@ -257,7 +257,7 @@ def trace_frame(runs: Iterable[Run], name: str) -> pl.DataFrame:
 
 
 def _groups(run: Run) -> tuple[SummaryGroup, ...]:
-    """Return the metrics of the run's report; an empty tuple without a report."""
+    """Return the groups (a metric with its labels, scenario and link) of the run's report; () without a report."""
     try:
         return read_summary(run.directory).metrics
     except NotAnalysedError:

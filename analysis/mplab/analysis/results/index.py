@@ -28,17 +28,20 @@ VERSION = 1
 _AT_ONCE = 20
 _INTERRUPT_AGAIN_S = 0.05
 _ANSWERING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI)
-"""Types of statements that return rows; MULTI is the type of PIVOT."""
+"""Types of SQL statements that return rows; MULTI is the type of PIVOT."""
 
 _NO_ZONES = "pytz"
 T = TypeVar("T")
 _FILES = ("manifest.json", "events.jsonl", "report/summary.json")
-"""Files that change when a run is resumed or analysed again."""
+"""Files of a run directory that change when the run is resumed or analysed again."""
 
 
 @dataclass(frozen=True)
 class Updated:
-    """Numbers of runs that an update read, kept unchanged and removed; ``problems``: why other runs are left out."""
+    """Result of an update: numbers of runs that were read, kept unchanged and removed from the index.
+
+    ``problems``: a message for each run that was left out.
+    """
 
     read: int
     kept: int
@@ -48,18 +51,18 @@ class Updated:
 
 @dataclass(frozen=True)
 class QueryResult:
-    """The rows of a query."""
+    """The result of an SQL query: names of its columns, and its rows."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
 
     def records(self) -> list[dict[str, object]]:
-        """Return each row as column → value."""
+        """Return the rows as a list of mappings column → value."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
 def update(folder: Path, file: Path, *, rebuild: bool = False) -> Updated:
-    """Update an index with the runs of a folder, and return the numbers of runs.
+    """Update the index ``file`` with the runs of a folder, and return the numbers of runs read, kept and removed.
 
     An index that is missing, damaged or of another version is made from all runs; ``rebuild`` does so in any case.
 
@@ -90,7 +93,7 @@ def update(folder: Path, file: Path, *, rebuild: bool = False) -> Updated:
 
 
 def query(file: Path, sql: str) -> QueryResult:
-    """Run one statement, which can read only the index, and cannot change it.
+    """Run one SQL statement, which can only read, and only from the index ``file``; return its rows.
 
     Raises:
         QueryError: the statement is wrong, or there is no index.
@@ -108,10 +111,10 @@ def query(file: Path, sql: str) -> QueryResult:
 
 
 def export(file: Path, sql: str, output: Path, form: str) -> None:
-    """Write the rows of a statement to a file: ``csv`` (RFC 4180), ``parquet``, or ``json`` (one array of objects).
+    """Write the rows of an SQL statement to the file ``output``.
 
-    In CSV, a text that a spreadsheet would take for a formula gets a leading ``'``, as in
-    `mplab.analysis.files.csv_text`.
+    ``form`` is ``csv`` (RFC 4180), ``parquet``, or ``json`` (one array of objects). In CSV, a text that a spreadsheet
+    would take for a formula gets a leading ``'``, as in `mplab.analysis.files.csv_text`.
 
     Raises:
         KeyError: ``form`` is another format.
@@ -138,7 +141,7 @@ def _check_one(connection: duckdb.DuckDBPyConnection, sql: str, kinds: Sequence[
 
 
 def _confine(connection: duckdb.DuckDBPyConnection, output: Path | None = None) -> None:
-    """Restrict statements to the index and the file ``output``: no other file, no network, no settings."""
+    """Restrict SQL statements to the index and the file ``output``: no other file, no network, no settings."""
     allowed = "" if output is None else "'{}'".format(str(output).replace("'", "''"))
     connection.execute(f"SET allowed_paths = [{allowed}]")
     connection.execute("SET enable_external_access = false")
@@ -146,7 +149,7 @@ def _confine(connection: duckdb.DuckDBPyConnection, output: Path | None = None) 
 
 
 def _without_formulas(connection: duckdb.DuckDBPyConnection, source: str) -> str:
-    """Return the select list of a query, with text columns escaped as in `mplab.analysis.files.csv_text`."""
+    """Return the select list of a query in SQL, with text columns escaped as in `mplab.analysis.files.csv_text`."""
     columns = connection.execute(f"DESCRIBE {source}").fetchall()
     quoted = [('"{}"'.format(name.replace('"', '""')), kind) for name, kind, *_ in columns]
     return ", ".join(
@@ -158,7 +161,7 @@ def _without_formulas(connection: duckdb.DuckDBPyConnection, source: str) -> str
 
 
 def _interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
-    """Run ``work`` in a thread: Python runs no signal handler while DuckDB executes in the main thread.
+    """Run ``work`` in a thread, and return its result: while DuckDB uses the main thread, no signal handler runs.
 
     The main thread waits in short intervals: polars makes SIGINT restart system calls, so that an unlimited wait would
     not be interrupted.
@@ -188,7 +191,7 @@ def _add(
 ) -> int:
     """Read runs into the index, in one transaction, and return their number.
 
-    A run that cannot be read, and another folder with the same run, are left out; ``problems`` gets a message.
+    A run that cannot be read, or that another folder has, too, is left out, and its message is added to ``problems``.
     """
     frames: dict[str, list[pl.DataFrame]] = {}
     good: list[tuple[str, str, str]] = []
@@ -218,7 +221,7 @@ def _add(
 
 
 def _forget(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
-    """Remove runs from the index."""
+    """Remove all rows of the runs in the folders ``names`` from the index."""
     connection.execute("BEGIN")
     for name in names:
         for table in (*RESULT_TABLES, *TRACES):
@@ -229,7 +232,7 @@ def _forget(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None
 
 
 def _frames(results: Results) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield every table of the index; times have no zone and are in UTC."""
+    """Yield (name, frame) of every table of the index; times have no zone and are in UTC."""
     for name in RESULT_TABLES:
         times = pl.selectors.datetime(time_zone="*").dt.replace_time_zone(None)
         yield name, results.table(name).with_columns(times)
@@ -250,7 +253,7 @@ def _fingerprint(run: Path) -> str:
 
 
 def _usable(file: Path) -> bool:
-    """Return whether the file is an index of this version; a locked file counts as such an index."""
+    """Return whether the file is an index of this version; a file that another process has locked counts as one."""
     if not file.exists():
         return False
     try:
@@ -303,7 +306,7 @@ def _explained(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 @contextmanager
 def _parquet(frame: pl.DataFrame) -> Iterator[str]:
-    """Yield the path of a frame's temporary Parquet file: without pyarrow, DuckDB cannot read polars frames."""
+    """Yield the path of a temporary Parquet file with the frame: without pyarrow, DuckDB cannot read polars frames."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "frame.parquet"
         frame.write_parquet(path)

@@ -1,4 +1,4 @@
-"""Read and validate ``report/summary.json``: another user may have made the run."""
+"""Read ``report/summary.json``, and validate it, since another user may have made the run."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -16,13 +16,13 @@ Ends = tuple[float, float] | None
 
 
 class _Part(Record):
-    """Keeps unknown fields: other programs may need them."""
+    """A part of ``report/summary.json``; unknown fields are kept, since other programs may need them."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class SummaryComparison(_Part):
-    """A transport compared with the best single path."""
+    """A transport compared with the best single path (``baseline``) in one metric."""
 
     baseline: str | None = None
     gain: float | None = None
@@ -30,7 +30,7 @@ class SummaryComparison(_Part):
 
 
 class SummarySeries(_Part):
-    """Values of a transport."""
+    """Statistics of the values of one transport in a `SummaryGroup`."""
 
     transport: RecordName
     cells: Whole = 0
@@ -47,7 +47,7 @@ class SummarySeries(_Part):
 
 
 class SummaryContrast(_Part):
-    """A transport compared with another."""
+    """A transport compared with another one (``reference``), block by block, in one metric."""
 
     transport: str
     reference: str
@@ -63,7 +63,7 @@ class SummaryContrast(_Part):
 
 
 class SummaryGroup(_Part):
-    """A metric with its labels, in one scenario under one link condition."""
+    """The results of all transports for one metric with its labels, in one scenario under one link condition."""
 
     scenario: RecordName
     link: RecordName
@@ -79,13 +79,13 @@ class SummaryGroup(_Part):
 
 
 class SummaryAnswer(_Part):
-    """An answer in one sentence."""
+    """The answer for one headline metric, in one sentence: which transport was best."""
 
     sentence: str
 
 
 class SummaryBudget(_Part):
-    """A limit of a budget, met or not."""
+    """The verdict on a limit of a budget: ``about`` names the measured values, ``text`` has value and limit."""
 
     about: str
     text: str
@@ -104,7 +104,7 @@ class Summary(_Part):
 
 @lru_cache(maxsize=256)
 def _parsed(path: Path, _mtime_ns: int, _size: int) -> Summary:
-    """Parse a file; cached by modification time and size, since several tables are made of one summary."""
+    """Parse a ``summary.json``; cached by modification time and size, since several tables are made of one summary."""
     return Summary.model_validate(parse_json(path.read_bytes()))
 
 

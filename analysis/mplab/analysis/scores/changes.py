@@ -1,4 +1,4 @@
-"""Score hand-overs: the silences in a cell's traffic that scheduled changes of its paths cause.
+"""Score hand-overs: the silences in a cell's traffic that are caused by scheduled changes of its paths.
 
 The changes are observations of the cell (``change`` in scenario.jsonl, docs/experiment-files.md).
 """
@@ -17,10 +17,10 @@ from mplab.analysis.record.tables import FOLDER, LOOPBACK, Tables
 from mplab.analysis.scores.plugins import ScoringPlugin
 
 MOMENT_S = 5.0
-"""Length of a hand-over in which no path goes down, e.g. a move of the default route."""
+"""Duration of a hand-over in which no path goes down, s, e.g. a move of the default route."""
 
 BEFORE_S = 0.5
-"""A silence can begin up to this long before a hand-over and still count: at low rates, packets are far apart."""
+"""Maximum time, s, by which a silence that counts can begin before a hand-over: at low rates, packets are far apart."""
 
 METRICS = (
     Metric(
@@ -46,7 +46,7 @@ METRICS = (
 
 @dataclass(frozen=True)
 class Change:
-    """A scheduled change of a path that was carried out."""
+    """A change of a path that was scheduled for a cell and carried out."""
 
     time_s: float
     """Start of the change, Unix seconds."""
@@ -62,18 +62,18 @@ class Change:
 
     @property
     def network(self) -> str:
-        """Return ``wifi`` or ``cellular``."""
+        """Return the network of the changed interface: ``wifi``, ``cellular``, or else the interface's name."""
         return NETWORKS.get(self.interface, self.interface)
 
     @property
     def title(self) -> str:
-        """Return ``15 s wifi interface down``."""
+        """Return planned start, network and change as text: ``15 s wifi interface down``."""
         return f"{self.at_s:g} s {self.network} {self.what}"
 
 
 @dataclass(frozen=True)
 class Handover:
-    """An interval that starts with a change: the path was down, or connections had to move to another path."""
+    """A time interval that starts with a change: a path is down, or connections have to move to another path."""
 
     change: Change
     end_s: float
@@ -83,7 +83,7 @@ class Handover:
 
 
 def read_changes(observations: Iterable[Observation]) -> tuple[Change, ...]:
-    """Return the changes that were made in a cell, the earliest first."""
+    """Return the changes of paths that the observations of a cell report, the earliest first."""
     return tuple(sorted(_changes(observations), key=lambda change: change.time_s))
 
 
@@ -128,10 +128,10 @@ def _moves(change: Change) -> bool:
 def score(
     observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], used: Collection[str]
 ) -> list[Value]:
-    """Return the silence at each hand-over of a cell, and the longest; hand-overs without traffic have no value.
+    """Return the silence at each hand-over of a cell, and the longest one, s; hand-overs without traffic have no value.
 
     Args:
-        observations: of the cell.
+        observations: lines of the cell's ``scenario.jsonl``.
         tables: tables of the capture on the phone's loopback, where the application sends and receives its payload.
         used: interfaces that carried payload; an outage of another interface is no hand-over.
     """
@@ -148,7 +148,7 @@ def score(
 
 
 def payload_times(tables: Mapping[str, pl.DataFrame]) -> NDArray[np.float64]:
-    """Return the times of the packets with payload, in the direction with more payload; Unix seconds, sorted."""
+    """Return the times of the packets with payload, Unix seconds, sorted, in the direction with more payload."""
     points = tables["points"].filter(pl.col("kind") == "data")
     if points.is_empty():
         return np.empty(0)
@@ -158,7 +158,7 @@ def payload_times(tables: Mapping[str, pl.DataFrame]) -> NDArray[np.float64]:
 
 
 def gap_s(times: NDArray[np.float64], handover: Handover, end_s: float) -> float | None:
-    """Return the longest time without payload that begins at or during a hand-over.
+    """Return the longest time without payload, s, that begins at or during a hand-over.
 
     The silence begins at most `BEFORE_S` before the hand-over, and lasts until the next payload or ``end_s``. Return
     None if no silence begins in this time, e.g. because the last payload came earlier.
@@ -175,7 +175,7 @@ def _used(tables: Mapping[str, pl.DataFrame]) -> set[str]:
 
 
 def extended(plugin: ScoringPlugin) -> ScoringPlugin:
-    """Return a scenario's plug-in that also scores the hand-overs of its cells."""
+    """Return the scoring plug-in of a scenario, extended so that it also scores the hand-overs of a cell."""
 
     def both(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], cell: Path) -> list[Value]:
         loopback = Tables(cell / FOLDER / LOOPBACK)

@@ -1,4 +1,4 @@
-"""Load the modules ``scores`` of scenarios, and collect their metrics: each name must have one meaning."""
+"""Load the modules ``scores`` of scenarios, and collect their metrics; a metric's name must have one meaning."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from mplab.base.plugins import SCENARIOS
 
 MODULE = "scores"
 Score: TypeAlias = Callable[[Sequence[Observation], Mapping[str, pl.DataFrame], Path], list[Value]]
-"""Observations, tables and folder of a cell → its values."""
+"""Function from observations, tables and folder of a cell to the values of the cell."""
 
 
 @dataclass(frozen=True)
 class ScoringPlugin:
-    """Metrics and score function of a scenario."""
+    """Metrics and score function that a scenario's module ``scores`` declares."""
 
     name: str
     metrics: tuple[Metric, ...]
@@ -27,7 +27,7 @@ class ScoringPlugin:
 
 
 def load(name: str) -> ScoringPlugin:
-    """Load a scenario's scores.
+    """Load the module ``scores`` of a scenario, and return its metrics and score function.
 
     Args:
         name: name of a registered scenario. It is never used as a path, since it can come from anyone's manifest.
@@ -54,7 +54,7 @@ def load(name: str) -> ScoringPlugin:
 
 @dataclass(frozen=True)
 class RegisteredMetric:
-    """A metric, with the scenarios that score it."""
+    """A metric with the scenarios that declare it."""
 
     metric: Metric
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class RegisteredMetric:
 
 
 def register(plugins: Iterable[ScoringPlugin]) -> dict[str, RegisteredMetric]:
-    """Return name → metric for all ``plugins``.
+    """Return name → metric with its scenarios, for all metrics of ``plugins``.
 
     ``labels`` and ``headline`` of a metric can differ between scenarios; its meaning must not.
 
@@ -86,7 +86,7 @@ def register(plugins: Iterable[ScoringPlugin]) -> dict[str, RegisteredMetric]:
 
 
 def _differences(metric: Metric, other: Metric) -> str:
-    """Return the differences of two metrics with one name, as text; "" when there are none."""
+    """Return the differences of two definitions of a metric as text (``unit 's' and 'ms'``); "" without any."""
     parts = (
         ("title", metric.title, other.title),
         ("unit", metric.unit, other.unit),

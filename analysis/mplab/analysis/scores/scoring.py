@@ -21,7 +21,7 @@ from mplab.format.record import json_of
 
 _FILE = "scores.json"
 _MOST = 1e15
-"""Largest allowed absolute value, in any unit: larger values overflow in figures and statistics."""
+"""Largest allowed absolute value of a metric, in any unit: larger values overflow in figures and statistics."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class CellScores:
 
 
 def score_cell(cell: Cell, plugin: ScoringPlugin) -> CellScores:
-    """Score a cell and write its ``scores.json``.
+    """Compute the values of a cell, write them to its ``scores.json``, and return them.
 
     An error of the plug-in becomes an `AnalysisProblem`; the cell's ``scores.json`` is then removed.
     """
@@ -65,7 +65,7 @@ class WrongValueError(ValueError):
 def checked_values(
     plugin: ScoringPlugin, observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], folder: Path
 ) -> list[Value]:
-    """Return the values of a cell by a scenario's ``score``.
+    """Compute the values of a cell with its scenario's ``score``, check them against the metrics, and return them.
 
     Args:
         plugin: the scenario's plug-in.
@@ -90,7 +90,7 @@ def read_scores(path: Path) -> list[Value]:
 
 
 def read_cell_scores(directory: Path) -> list[Value]:
-    """Return the values of the cell in a folder; an empty list when it was not scored.
+    """Return the values of the cell whose folder is ``directory``; an empty list when it was not scored.
 
     Raises:
         TablesError: as `read_cell_values`.
@@ -100,7 +100,7 @@ def read_cell_scores(directory: Path) -> list[Value]:
 
 
 def read_cell_values(directory: Path) -> tuple[ScoreRow, ...]:
-    """Return the rows (values with units) of the cell in a folder; an empty tuple when the cell was not scored.
+    """Return the values, with units, of the cell whose folder is ``directory``; an empty tuple when it was not scored.
 
     Raises:
         TablesError: the file is damaged, or from a newer mplab.
@@ -110,7 +110,7 @@ def read_cell_values(directory: Path) -> tuple[ScoreRow, ...]:
 
 
 def has_scores(cell: Cell) -> bool:
-    """Return whether a cell was scored."""
+    """Return whether a cell was scored, that is, has a ``scores.json``."""
     return cell.directory is not None and _scores_path(cell).is_file()
 
 

@@ -31,7 +31,10 @@ class InterfaceShare:
 
 
 def interface_shares(run: Run) -> list[InterfaceShare]:
-    """Return the shares in the order of the plan; cells without tables or without bytes are left out."""
+    """Return the share of each interface for each scenario, link and transport, in the order of the experiment file.
+
+    Cells without tables or without bytes are left out.
+    """
     by_group: dict[tuple[str, str, str], list[dict[str, tuple[int, int]]]] = defaultdict(list)
     for cell in run.cells:
         if cell.ok and cell.spec is not None and (bytes_of := _bytes(read_tables(cell)["subflows"])):

@@ -1,1 +1,1 @@
-"""Summarise scores over cells: intervals, effect sizes, contrasts. This package reads no files and draws nothing."""
+"""Summarise the scores of cells: intervals, effect sizes, contrasts. This package reads no files and draws nothing."""

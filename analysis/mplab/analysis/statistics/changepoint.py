@@ -1,4 +1,4 @@
-"""Find the runs at which the level of a series changed."""
+"""Find changes of level in a series with one value per run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,19 +8,20 @@ import numpy as np
 from mplab.analysis.statistics.effects import Sample
 
 LEVEL = 0.01
-"""Significance level of each test; low, since a trend page tests many series every night."""
+"""Significance level of each test for a change; low, since a trend page tests many series every night."""
 
 FEWEST = 2
-"""Minimum number of runs on each side of a change."""
+"""Minimum number of runs before and after each change."""
 
 SHUFFLES = 1999
 
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A change of level at run ``index`` (from 0).
+    """A change of level; run ``index`` (from 0) is the first with the new level.
 
-    ``before`` is the median since the previous change (or the start), ``after`` that until the next (or the end).
+    ``before`` is the median of the values since the previous change (or the start), ``after`` the median of the values
+    until the next change (or the end).
     """
 
     index: int
@@ -30,7 +31,7 @@ class ChangePoint:
 
 
 def change_points(values: Sequence[float], seed: int, level: float = LEVEL) -> list[ChangePoint]:
-    """Return the changes of level, oldest first.
+    """Return the changes of level in ``values``, which has one value per run; oldest first.
 
     The method is binary segmentation (Vostrikova 1981). Its statistic is the largest standardised difference between
     the mean before a run and the mean from this run on (likelihood ratio of Hinkley 1970). Its p is the share of
@@ -62,9 +63,9 @@ def _split(sample: Sample, start: int, end: int, rng: np.random.Generator, level
 
 
 def _scores(rows: Sample) -> Sample:
-    """Return the standardised difference of each row at each place that leaves `FEWEST` values on both sides.
+    """Return the standardised difference between the means before and after each possible change, for each row.
 
-    Shape: (rows, n) → (rows, n - 2 * FEWEST + 1).
+    A possible change has at least `FEWEST` values before and after it. Shape: (rows, n) → (rows, n - 2 * FEWEST + 1).
     """
     n = rows.shape[1]
     before = np.arange(FEWEST, n - FEWEST + 1)

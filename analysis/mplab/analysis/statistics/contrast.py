@@ -1,4 +1,7 @@
-"""Compare two transports block by block, correct the p-values of a family, and define the fields of a comparison."""
+"""Compare two transports block by block, correct p-values for many comparisons, and define the report's numbers.
+
+A block is one repetition of every combination of scenario, link and transport.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +30,7 @@ MOST_NEEDED = 999
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """Return adjusted p-values that control the family-wise error rate (Holm 1979)."""
+    """Return the p-values adjusted so that they control the family-wise error rate (Holm 1979)."""
     sample = np.asarray(values, dtype=float)
     order = np.argsort(sample, kind="stable")
     steps = np.maximum.accumulate(sample[order] * np.arange(len(sample), 0, -1))
@@ -37,15 +40,16 @@ def holm(values: Sequence[float]) -> list[float]:
 
 
 def benjamini_hochberg(values: Sequence[float]) -> list[float]:
-    """Return adjusted p-values that control the false discovery rate (Benjamini & Hochberg 1995)."""
+    """Return the p-values adjusted so that they control the false discovery rate (Benjamini & Hochberg 1995)."""
     return [float(p) for p in stats.false_discovery_control(values, method="bh")] if len(values) else []
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """A comparison of two transports; differences are ``transport`` minus ``reference``, in the metric's unit.
+    """A comparison of two transports block by block, in one metric.
 
-    Blocks in which one of them has no value are left out.
+    Differences are ``transport`` minus ``reference``, in the metric's unit. Blocks in which one of them has no value
+    are left out.
     """
 
     transport: str
@@ -61,7 +65,7 @@ class Contrast:
     dominance: float
     cliffs_delta: float
     ks: tuple[float, float] | None
-    """Kolmogorov and Smirnov's distance, and its p."""
+    """(Kolmogorov and Smirnov's distance of the two distributions, p of its test)."""
     quantiles: tuple[QuantileShift, ...]
     needed: int | None
     """Number of repetitions that detects an effect of this size with a power of 80 % at the level of 5 %.
@@ -69,7 +73,7 @@ class Contrast:
     None: there is no effect, or only one pair.
     """
     ratio: tuple[float, Interval | None] | None
-    """Geometric mean of the blocks' ratios, with its interval; None unless all values are positive."""
+    """(geometric mean of the blocks' ratios, its interval); None unless all values are positive."""
     p_holm: float | None = None
     """``p`` corrected by Holm's method; set by `corrected`."""
     p_bh: float | None = None
@@ -82,21 +86,21 @@ class Contrast:
 
     @property
     def interval_method(self) -> str:
-        """Return the method of `interval`; "" without an interval."""
+        """Return the name of the method that computed `interval`; "" without an interval."""
         if self.signed_rank is not None:
             return SIGNED_RANK
         return BCA if self.bootstrap is not None else ""
 
     @property
     def p(self) -> float | None:
-        """Return the p of the signed-rank test, not corrected for other contrasts."""
+        """Return the p-value of the signed-rank test, not corrected for other contrasts."""
         return self.test.p if self.test else None
 
 
 def contrast(
     labels: tuple[str, str], sample: Mapping[int, float], reference: Mapping[int, float], seed: int
 ) -> Contrast | None:
-    """Compare the values of two transports by block; return None when they share no block.
+    """Compare the values of two transports block by block; return None when no block has values of both.
 
     Args:
         labels: the transport and its reference.
@@ -127,7 +131,7 @@ def contrast(
 
 
 def corrected(family: Sequence[Contrast]) -> list[Contrast]:
-    """Return the contrasts with their p-values corrected for the number of tests in the family."""
+    """Return the contrasts with ``p_holm`` and ``p_bh`` set: p corrected for the number of tests in ``family``."""
     indices = [index for index, member in enumerate(family) if member.p is not None]
     values = [member.p for member in family if member.p is not None]
     result = list(family)
@@ -156,7 +160,7 @@ class Word:
 
 @dataclass(frozen=True)
 class ContrastField:
-    """A number of a contrast, with its key or column in each file of the report.
+    """A number of a `Contrast`, with its key or column in each file of the report.
 
     ``value`` returns a number, a text, a list for JSON, or an `Interval`: two ends in JSON, two columns in CSV.
     """
@@ -257,11 +261,11 @@ CONTRAST_FIELDS = (
     ),
     ContrastField("needed_method", lambda c: METHOD if c.needed is not None else "", ()),
 )
-"""The numbers of a contrast, in the order of ``summary.json``, ``contrasts.csv`` and the page's folded table."""
+"""The numbers of a contrast, in the order of ``summary.json``, ``contrasts.csv`` and the page's table of contrasts."""
 
 
 def ends(interval: Interval | None) -> tuple[float, float] | None:
-    """Return the two ends of an interval, None without one."""
+    """Return (low, high) of an interval; None without an interval."""
     return (interval.low, interval.high) if interval else None
 
 

@@ -1,4 +1,4 @@
-"""Compare two distributions by more than their medians."""
+"""Compare the distributions of two samples: their largest distance, and the shifts of their quantiles."""
 
 import warnings
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _RESAMPLES = 1999
 
 @dataclass(frozen=True)
 class QuantileShift:
-    """A quantile of a sample and of the reference."""
+    """The same quantile of a sample and of its reference; ``interval`` is the 95 % interval of `shift`."""
 
     quantile: float
     value: float
@@ -27,12 +27,12 @@ class QuantileShift:
 
     @property
     def shift(self) -> float:
-        """Return value - reference, in the unit of the values."""
+        """Return ``value - reference``, in the unit of the values."""
         return self.value - self.reference
 
 
 def kolmogorov_smirnov(sample: Sequence[float], reference: Sequence[float]) -> tuple[float, float] | None:
-    """Return the largest distance of the two cumulative distributions, and its two-sided p.
+    """Return (largest distance between the two cumulative distributions, its two-sided p).
 
     Return None when a sample has fewer than three values.
 

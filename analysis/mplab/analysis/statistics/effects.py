@@ -14,7 +14,7 @@ from scipy import stats
 CONFIDENCE = 0.95
 RESAMPLES = 9999
 MIN_FOR_INTERVAL = 3
-"""Minimum number of values for an interval; fewer give too few different resamples."""
+"""Minimum number of values for an interval or a test; fewer give too few different resamples for a bootstrap."""
 
 SMALL_SAMPLE = 6
 """Minimum number of values for which [min, max] covers the median with at least 95 %: 1 - 2 · 0.5^n."""
@@ -29,7 +29,7 @@ Statistic: TypeAlias = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Interval:
-    """A 95 % interval."""
+    """A range of numbers, in most cases a 95 % confidence interval."""
 
     low: float
     high: float
@@ -55,7 +55,7 @@ class Description:
 
 
 def describe(values: Sequence[float], seed: int) -> Description:
-    """Describe a sample of at least one value; quartiles by linear interpolation, sd with n - 1."""
+    """Return the descriptive statistics of at least one value; quartiles by linear interpolation, sd with n - 1."""
     sample = np.asarray(values, dtype=float)
     q1, median, q3 = (float(q) for q in np.quantile(sample, (0.25, 0.5, 0.75)))
     return Description(
@@ -86,7 +86,7 @@ def gain(single_paths: Sequence[float], multipath: float, better: Better) -> flo
     """Return G of han2015 §4: the gain of multipath over the best single path, as a fraction of the best single path.
 
     G is (min(P) - P_mptcp) / min(P) if lower is better, and (P_mptcp - max(P)) / max(P) if higher is better. Return
-    None without a single path, when the best one is not positive, or when the metric has no better side.
+    None without a single path, when the best one is not positive, or when ``better`` is ``neither``.
     """
     if better == "neither" or not single_paths:
         return None
@@ -101,7 +101,7 @@ def gain_interval(
 ) -> Interval | None:
     """Return the 95 % percentile bootstrap interval of G from medians; each resample selects its best single path.
 
-    None when the metric has no better side, a sample has fewer than three values, or a resample has no G.
+    None when ``better`` is ``neither``, a sample has fewer than three values, or a resample has no G.
     """
     samples = (*single_paths, multipath)
     if better == "neither" or not single_paths or min(map(len, samples)) < MIN_FOR_INTERVAL:
@@ -144,7 +144,7 @@ def seed_of(run_seed: int, *key: object) -> int:
 
 
 def _bootstrap(samples: Sequence[Sequence[float]], statistic: Statistic, seed: int) -> Interval | None:
-    """Return a percentile bootstrap interval, or None when an end is not finite.
+    """Return the percentile bootstrap interval of a statistic of the samples, or None when an end is not finite.
 
     That happens when the statistic is undefined for a resample; scipy's warning is suppressed.
     """

@@ -1,7 +1,8 @@
 """Compute the shift of paired differences, with its interval and its test.
 
-The transports of a block met the same losses at nearly the same time, so shared effects cancel out in the differences
-of their values. Most functions take these differences, one per block.
+A block is one repetition of every combination of scenario, link and transport. The transports of a block met the same
+losses at nearly the same time, so shared effects cancel out in the differences of their values. Most functions take
+these differences, one per block.
 """
 
 import math
@@ -22,7 +23,7 @@ MOST_SIGN_FLIPS = 13
 """Maximum number of pairs with ties for which all 2ⁿ signs are enumerated."""
 
 BCA_RESAMPLES = 1999
-"""Number of resamples; each needs the averages of all pairs of differences, about n² / 2 numbers."""
+"""Number of bootstrap resamples; each needs the averages of all pairs of differences, about n² / 2 numbers."""
 
 _KEPT_DIGITS = 9
 _MOST_LOG = 100.0
@@ -31,7 +32,7 @@ _BATCH = 250
 
 @dataclass(frozen=True)
 class Significance:
-    """A two-sided p-value and its test; ``least_p`` is the smallest p possible with this number of values."""
+    """A two-sided p-value and the name of its test; ``least_p`` is the smallest p that this number of values allows."""
 
     p: float
     name: str
@@ -39,7 +40,7 @@ class Significance:
 
 
 def differences(sample: Sequence[float], reference: Sequence[float]) -> Sample:
-    """Return ``sample - reference``, pair by pair, rounded so that noise does not hide zeros and ties."""
+    """Return ``sample - reference``, pair by pair, rounded so that rounding noise does not hide zeros and ties."""
     first, second = np.asarray(sample, dtype=float), np.asarray(reference, dtype=float)
     scale = max(np.abs(first).max(initial=0.0), np.abs(second).max(initial=0.0))
     digits = _KEPT_DIGITS - math.ceil(math.log10(scale)) if scale > 0 else 0
@@ -48,7 +49,7 @@ def differences(sample: Sequence[float], reference: Sequence[float]) -> Sample:
 
 
 def hodges_lehmann(diffs: Sample) -> float:
-    """Return the median of the Walsh averages (d_i + d_j) / 2, i ≤ j (Hodges & Lehmann 1963)."""
+    """Return the estimated shift: the median of the Walsh averages (d_i + d_j) / 2, i ≤ j (Hodges & Lehmann 1963)."""
     return float(np.median(_averages(diffs)))
 
 
@@ -78,9 +79,9 @@ def bca_interval(diffs: Sample, seed: int) -> Interval | None:
 
 
 def bootstrap_bca(values: Sample, statistic: Statistic, seed: int, confidence: float = CONFIDENCE) -> Interval:
-    """Return the BCa interval of a statistic that takes ``axis``; the percentile interval if BCa is not finite.
+    """Return the BCa interval of a statistic of ``values``; its percentile interval if BCa is not finite.
 
-    If all values are equal, both ends of the interval are the statistic of these values.
+    ``statistic`` takes the argument ``axis``. If all values are equal, both ends of the interval are their statistic.
     """
     if np.ptp(values) == 0:
         value = float(statistic(values, axis=-1))
@@ -153,7 +154,7 @@ def geometric_ratio(sample: Sequence[float], reference: Sequence[float]) -> tupl
 
 
 def _averages(diffs: Sample) -> Sample:
-    """Return the averages of all pairs i ≤ j along the last axis: shape (…, n) → (…, n (n + 1) / 2)."""
+    """Return the averages of all pairs of differences i ≤ j on the last axis: shape (…, n) → (…, n (n + 1) / 2)."""
     first, second = np.triu_indices(diffs.shape[-1])
     averages: Sample = (diffs[..., first] + diffs[..., second]) / 2
     return averages

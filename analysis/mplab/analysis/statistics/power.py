@@ -18,12 +18,17 @@ FEWEST_PAIRS = 6
 """Minimum number of pairs with which p of the signed-rank test can be below 5 %; with 5: 2 · 0.5⁵ = 0.0625."""
 
 FEWEST_EACH = 4
-"""Minimum number of values on each side with which p of the Mann-Whitney test can be below 5 %; with 3:
-2 / (6 over 3) = 0.1."""
+"""Minimum number of values in each sample with which p of the Mann-Whitney test can be below 5 %; with 3:
+2 / (6 over 3) = 0.1.
+"""
 
 
 def needed_pairs(differences: Sample, level: float = LEVEL, power: float = POWER) -> int | None:
-    """Return the pairs needed by the two-sided signed-rank test; None without an effect or for fewer than two pairs."""
+    """Return the number of pairs with which the two-sided signed-rank test detects the observed effect.
+
+    ``power`` is the probability of the detection at the significance level ``level``. Return None without an effect, or
+    for fewer than two pairs.
+    """
     if len(differences) < 2:
         return None
     first, second = np.triu_indices(len(differences), k=1)
@@ -32,13 +37,16 @@ def needed_pairs(differences: Sample, level: float = LEVEL, power: float = POWER
 
 
 def needed_each(sample: Sample, reference: Sample, level: float = LEVEL, power: float = POWER) -> int | None:
-    """Return the values on each side that the two-sided Mann-Whitney test needs; None without an effect."""
+    """Return the number of values per sample with which the two-sided Mann-Whitney test detects the observed effect.
+
+    Return None without an effect.
+    """
     above = probability(np.sign(np.subtract.outer(sample, reference)).ravel())
     return _needed(6.0, above, FEWEST_EACH, level, power)
 
 
 def needed_for(above: float, level: float = LEVEL, power: float = POWER) -> int | None:
-    """Return the same as `needed_each`, from ``above`` = P(x > y) + P(x = y) / 2."""
+    """Return the result of `needed_each` for samples with the given ``above`` = P(x > y) + P(x = y) / 2."""
     return _needed(6.0, above, FEWEST_EACH, level, power)
 
 

@@ -27,23 +27,23 @@ from mplab.analysis.statistics.effects import (
 from mplab.format.experiment import TransportRecord
 
 HEAD_COLUMNS = ("scenario", "link", "metric", "unit", "labels")
-"""First columns of the report's CSV files, see `Group.head`."""
+"""First columns of the report's CSV files; `Group.head` has their values."""
 
 
 @dataclass(frozen=True)
 class CellValue:
-    """The value of a cell for a metric with its labels: the median if the cell has several."""
+    """The value of a cell for a metric with its labels; the median if the cell has several values."""
 
     cell: str
     repetition: int
     value: float
     block: int = 0
-    """Number of the cell's block. In a block, each transport runs once under the same losses; pairs are made in it."""
+    """Number of the cell's block, in which each transport runs once under the same losses; pairs are of one block."""
 
 
 @dataclass(frozen=True)
 class UnpairedComparison:
-    """A transport compared with the best single path, ``baseline``, without pairing by blocks.
+    """A transport compared with the best single path (``baseline``), without pairing their values by blocks.
 
     ``difference`` is the difference of the medians, in the metric's unit; ``p`` is that of the Mann-Whitney test. Only
     transports with more than one path have a ``gain`` (G of han2015).
@@ -60,7 +60,7 @@ class UnpairedComparison:
 
 @dataclass(frozen=True)
 class Series:
-    """Values of one transport in a `Group`.
+    """The values of one transport in a `Group`, with their statistics.
 
     ``cells`` counts its ok cells, including those without a value.
     """
@@ -73,18 +73,18 @@ class Series:
 
     @property
     def numbers(self) -> list[float]:
-        """Return the values as numbers."""
+        """Return the values of the cells as a list of numbers."""
         return [value.value for value in self.values]
 
     @property
     def by_block(self) -> dict[int, float]:
-        """Return block → value."""
+        """Return number of the block → value of the transport's cell in this block."""
         return {value.block: value.value for value in self.values}
 
 
 @dataclass(frozen=True)
 class Group:
-    """All transports' series of a metric with its labels, in a scenario under a link condition."""
+    """The values of all transports for one metric with its labels, in one scenario under one link condition."""
 
     scenario: str
     link: str
@@ -100,22 +100,22 @@ class Group:
 
     @property
     def label_text(self) -> str:
-        """Return ``1 MB``, with several labels ``1 MB · down``, and "" without labels."""
+        """Return the values of the labels as text: ``1 MB``, with several labels ``1 MB · down``; "" without labels."""
         return " · ".join(value for _, value in self.labels)
 
     @property
     def head(self) -> tuple[str, str, str, str, str]:
-        """Return the values of `HEAD_COLUMNS`."""
+        """Return the values for the columns `HEAD_COLUMNS` of a CSV file."""
         return (self.scenario, self.link, self.metric.name, self.metric.unit, self.label_text)
 
     @property
     def measured(self) -> tuple[Series, ...]:
-        """Return the series that have values."""
+        """Return the series of the transports that have values."""
         return tuple(series for series in self.series if series.values)
 
     @property
     def smallest_n(self) -> int:
-        """Return the smallest number of values of any transport, 0 for a transport without values."""
+        """Return the smallest number of values of a transport; 0 if a transport has no values."""
         return min((len(series.values) for series in self.series), default=0)
 
     @property
@@ -124,11 +124,11 @@ class Group:
         return min((len(series.values) for series in self.measured), default=0)
 
     def of(self, label: str | None) -> Series | None:
-        """Return the series of a transport, or None if it has no values."""
+        """Return the series of the transport with this label, or None if it has no values."""
         return next((series for series in self.measured if series.transport.label == label), None)
 
     def against_baseline(self, label: str) -> Contrast | None:
-        """Return the contrast of a transport with the best single path, or None."""
+        """Return the contrast of the transport ``label`` with the best single path, or None if there is none."""
         return next((c for c in self.contrasts if (c.transport, c.reference) == (label, self.baseline)), None)
 
 
@@ -171,7 +171,7 @@ def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterabl
 
 
 class _Order:
-    """Sort order of groups: that of the experiment file and of the plug-ins' METRICS; unknown names come last."""
+    """Sorts groups in the order of the experiment file and of the plug-ins' METRICS; unknown names come last."""
 
     def __init__(self, run: Run, metrics: Mapping[str, Sequence[Metric]]) -> None:
         self.metrics = {
@@ -241,7 +241,10 @@ def _compared(seed: int, key: _Key, metric: Metric, series: list[Series]) -> Gro
 def _contrasts(
     seed: int, key: _Key, metric: Metric, series: Sequence[Series], base: Series | None
 ) -> Iterator[Contrast]:
-    """Yield the contrasts of a group; a metric without a better side has none."""
+    """Compare transports with the best single path, and multipath transports with each other; yield the contrasts.
+
+    Nothing is yielded if neither higher nor lower values of the metric are better.
+    """
     if metric.better == "neither":
         return
     measured = [s for s in series if s.values]
@@ -256,7 +259,7 @@ def _contrasts(
 
 
 def _corrected(groups: list[Group]) -> list[Group]:
-    """Correct the p-values of the contrasts in two families: of headline metrics, and of the others."""
+    """Return the groups with p-values of contrasts corrected in two families: headline metrics, and the others."""
     for headline in (True, False):
         indices = [index for index, group in enumerate(groups) if group.metric.headline is headline]
         family = iter(corrected([member for index in indices for member in groups[index].contrasts]))
@@ -298,7 +301,7 @@ def _comparison(
 
 @dataclass(frozen=True)
 class Analysis:
-    """A run with its statistics."""
+    """A run with its statistics (``groups``), the interfaces' shares of its bytes, and the problems of the analysis."""
 
     run: Run
     groups: tuple[Group, ...] = ()
@@ -314,5 +317,5 @@ class Analysis:
 
     @property
     def several_links(self) -> bool:
-        """Return whether there are several link conditions, so that titles must name them."""
+        """Return whether the run has several link conditions, so that titles must name them."""
         return len(self.run.manifest.experiment.links) > 1 or len({group.link for group in self.groups}) > 1

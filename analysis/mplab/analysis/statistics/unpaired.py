@@ -1,4 +1,4 @@
-"""Compare two independent samples: the values of a run with those of other runs."""
+"""Compare two independent samples, such as the values of a run and those of other runs."""
 
 import math
 import warnings
@@ -10,11 +10,14 @@ from mplab.analysis.statistics.effects import CONFIDENCE, MIN_FOR_INTERVAL, Inte
 from mplab.analysis.statistics.paired import MOST_EXACT, Significance
 
 MOST_ARRANGEMENTS = 20_000
-"""Maximum number of arrangements of the values that are enumerated when there are ties."""
+"""Maximum number of arrangements of the values that are enumerated for the test when there are ties."""
 
 
 def shift(sample: Sample, reference: Sample) -> float:
-    """Return the median of all differences x - y, x of ``sample`` and y of ``reference`` (Hodges & Lehmann 1963)."""
+    """Return the estimated shift: the median of all differences x - y, x of ``sample``, y of ``reference``.
+
+    Source: Hodges & Lehmann 1963.
+    """
     return float(np.median(np.subtract.outer(sample, reference)))
 
 

@@ -1,1 +1,1 @@
-"""Judge results: claims of papers, budgets, comparison with a baseline, trend, regression gate."""
+"""Judge the results of runs: claims of papers, budgets, comparison with a baseline, trend, regression gate."""

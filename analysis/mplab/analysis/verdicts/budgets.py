@@ -26,7 +26,7 @@ STATISTICS: Mapping[str, Callable[[Sequence[float], str], float]] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """Values of a transport for a metric; ``labels`` has the values of the labels, in their order."""
+    """The values of a transport for a metric; ``labels`` has the values of its labels, sorted by the labels' names."""
 
     scenario: str
     link: str
@@ -37,13 +37,13 @@ class Measured:
 
     @property
     def name(self) -> str:
-        """Return ``web · mptcp · baseline · page_load_time · wiki``."""
+        """Return the name of these values in messages: ``web · mptcp · baseline · page_load_time · wiki``."""
         return " · ".join((self.scenario, self.transport, self.link, self.metric.name, *self.labels))
 
 
 @dataclass(frozen=True)
 class JudgedLimit:
-    """A limit of a budget, compared with one measured series; ``found`` and ``limit`` are in ``unit``.
+    """A limit of a budget, compared with the values of one transport; ``found`` and ``limit`` are in ``unit``.
 
     ``certain``: both ends of the 95 % interval have the same verdict as the value. Only medians have an interval.
     """
@@ -71,7 +71,7 @@ def is_about(budget: Budget, measured: Measured) -> bool:
 
 
 def measured_in(groups: Iterable[Group]) -> list[Measured]:
-    """Return each series of a run that has values, in the form that budgets are compared with."""
+    """Return the values of each transport for each metric with its labels; transports without values are left out."""
     return [
         Measured(group.scenario, group.link, s.transport.label, group.metric, labels, s.numbers)
         for group in groups
@@ -81,7 +81,9 @@ def measured_in(groups: Iterable[Group]) -> list[Measured]:
 
 
 def judge_limits(budgets: Iterable[Budget], measured: Sequence[Measured], seed: int) -> list[JudgedLimit]:
-    """Compare every limit with every series to which its budget applies; a limit without a series is broken.
+    """Judge each limit by the values of each transport, metric and labels to which its budget applies.
+
+    A limit that applies to no measured values is broken.
 
     Raises:
         BudgetError: a limit cannot be converted to its metric's unit.
@@ -126,7 +128,7 @@ def check_budget(budget: Budget, metrics: Mapping[str, Sequence[Metric]]) -> str
     """Return an error message if a budget cannot apply to the metrics of the scenarios, else "".
 
     Args:
-        budget: as in the manifest.
+        budget: a budget of the experiment, from the manifest.
         metrics: scenario label → metrics of the scenario.
     """
     about = [label for label in metrics if not budget.scenarios or label in budget.scenarios]

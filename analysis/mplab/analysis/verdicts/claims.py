@@ -1,4 +1,4 @@
-"""Compare the claims of an experiment's paper with the results of the run."""
+"""Compare the claims that an experiment file quotes from a paper with the results of the run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class ClaimFinding:
         group: the values of all transports.
         baseline: the transport with the best median among those in the claim's ``against``.
         gain: G of the claim's transport, computed against ``baseline`` instead of the best single path.
-        interval: of ``gain``; each resample selects the baseline again. None: it cannot be computed.
-        verdict: position of ``gain`` in the claimed range; see `judge`.
+        interval: 95 % interval of ``gain``; each resample selects the baseline again. None: it cannot be computed.
+        verdict: position of ``gain`` relative to the claimed range; see `judge`.
         certain: both ends of the interval have the same verdict as ``gain``.
     """
 
@@ -43,7 +43,7 @@ class Outcome:
 
     @property
     def spread(self) -> Interval | None:
-        """Return the smallest and the largest gain of the findings; None without findings."""
+        """Return the range from the smallest to the largest gain of the findings; None without findings."""
         gains = [finding.gain for finding in self.findings]
         return Interval(min(gains), max(gains)) if gains else None
 
@@ -54,7 +54,10 @@ def outcomes(analysis: Analysis) -> list[Outcome]:
 
 
 def judge(gain_found: float, claimed: Interval) -> Verdict:
-    """Compare a gain with the claimed range, both fractions; below the range, a gain of 0 or less is ``not seen``."""
+    """Return the verdict on a gain, compared with the claimed range, both as fractions.
+
+    Below the range, a gain of 0 or less is ``not seen``.
+    """
     if gain_found < claimed.low:
         return "less" if gain_found > 0 else "not seen"
     return "more" if gain_found > claimed.high else "as claimed"
@@ -97,7 +100,7 @@ def _finding(analysis: Analysis, group: Group, claim: Claim, claimed: Interval) 
 
 
 def _group_of_others(analysis: Analysis, group: Group, claim: Claim) -> Group | None:
-    """Return the group with the transports to compare with: ``group``, or its counterpart under ``against_link``."""
+    """Return the group of the transports to compare with: ``group``, or its counterpart under ``against_link``."""
     if not claim.against_link:
         return group
     wanted = (group.scenario, claim.against_link, group.metric.name, group.labels)

@@ -22,7 +22,7 @@ Verdict: TypeAlias = Literal["better", "worse", "different", "no difference seen
 Correction: TypeAlias = Literal["holm", "bh", "none"]
 
 RUNS_FOR_RANGE = 3
-"""Minimum number of baseline runs for `usual_range`. If there is a range, a run's median in it is no change."""
+"""Minimum number of baseline runs for `usual_range`, in which a run's median counts as unchanged."""
 
 
 class SeriesKey(NamedTuple):
@@ -34,7 +34,7 @@ class SeriesKey(NamedTuple):
 
 
 class Key(NamedTuple):
-    """Identifies a series of values; the same key names the series in the baseline and in the run."""
+    """Identifies the values of one transport for one metric with its labels, in the baseline and in the run."""
 
     scenario: str
     link: str
@@ -50,7 +50,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Side:
-    """The values of a series in the baseline or in the run; ``medians`` has the median of each run, oldest first."""
+    """The values with one `Key` in the baseline or in the run; ``medians`` has the median of each run, oldest first."""
 
     values: tuple[float, ...]
     medians: tuple[float, ...]
@@ -63,7 +63,7 @@ class Side:
 
 @dataclass(frozen=True)
 class MetricChange:
-    """A series in the baseline (``before``) and in the run (``after``), with the change and the verdict.
+    """The change of the values with one `Key` from the baseline (``before``) to the run (``after``), with the verdict.
 
     ``shift`` and ``interval`` are in the metric's unit, ``p`` is that of ``test``.
     """
@@ -81,9 +81,12 @@ class MetricChange:
     least_p: float | None = None
     cliffs_delta: float | None = None
     needed: int | None = None
-    """Number of values on each side that detects a change of this size with a power of 80 %; None: no change."""
+    """Number of values, in the baseline and in the run each, that detects a change of this size with a power of 80 %.
+
+    None: there is no change.
+    """
     usual: Interval | None = None
-    """95 % prediction interval of a further baseline run's median; needs `RUNS_FOR_RANGE` runs."""
+    """95 % prediction interval of the median of a further baseline run; None for fewer than `RUNS_FOR_RANGE` runs."""
 
     @property
     def relative(self) -> float | None:
@@ -105,26 +108,26 @@ class MetricChange:
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """All changes between a baseline and a run."""
+    """The result of a comparison: the change of every metric from a baseline to a run."""
 
     baseline: tuple[Run, ...]
     run: Run
     changes: tuple[MetricChange, ...]
     correction: Correction
     warnings: tuple[str, ...] = field(default=())
-    """Differences of the settings, which can explain a change, and damaged files of the baseline."""
+    """Sentences on different settings, which can explain a change, and on damaged files of the baseline."""
     missing: tuple[SeriesKey, ...] = field(default=())
     """Combinations of scenario, link and transport that the baseline measured but the run did not plan."""
     no_common_values: bool = False
-    """True: no metric has values on both sides, so nothing was compared."""
+    """True: no metric has values in both the baseline and the run, so nothing was compared."""
 
     def of(self, verdict: Verdict, *, headline: bool = True) -> list[MetricChange]:
-        """Return the changes with a verdict; ``headline``: only those of headline metrics."""
+        """Return the changes with this verdict; ``headline``: only those of headline metrics."""
         return [c for c in self.changes if c.verdict == verdict and (c.metric.headline or not headline)]
 
 
 def compare(baseline: Sequence[Run], run: Run, correction: Correction = "bh") -> ComparedRuns:
-    """Compare a run with the runs of a baseline, series by series; ``correction`` is that of the p-values.
+    """Compare a run with the runs of a baseline, metric by metric; ``correction`` is the method that corrects p-values.
 
     Raises:
         NotAnalysedError: the run, or every run of the baseline, has no report with values.
@@ -156,7 +159,7 @@ def compare(baseline: Sequence[Run], run: Run, correction: Correction = "bh") ->
 
 
 def _place(change: MetricChange) -> tuple[object, ...]:
-    """Return a sort key: headline metrics first, labels by value (10 kB, 100 kB, 1 MB)."""
+    """Return a key to sort changes: headline metrics first, labels by value (10 kB, 100 kB, 1 MB)."""
     key = change.key
     labels = label_sort_key(tuple(("", label) for label in key.labels.split(SEPARATOR)))
     return (not change.metric.headline, key.scenario, key.link, key.metric, labels, key.transport)
@@ -176,7 +179,7 @@ _NOTHING = Side((), ())
 
 
 def _sides(results: Results) -> dict[Key, Side]:
-    """Return key → values and medians of the runs, both in the order of the runs."""
+    """Return key → the values with this key, and the median of each run; both in the order of the runs."""
     values_of: dict[Key, dict[str, list[float]]] = {}
     columns = [*Key._fields, "run_id", "value"]
     for *key, run_id, value in results.values.select(columns).iter_rows():
@@ -221,7 +224,7 @@ def _change(key: Key, metric: Metric, before: Side, after: Side) -> MetricChange
 
 
 def _decided(changes: Sequence[MetricChange], correction: Correction) -> Iterator[MetricChange]:
-    """Yield the changes with verdicts and corrected p-values; headline metrics and the others are two families."""
+    """Yield the changes with verdicts and corrected p-values; headline metrics and the others are separate families."""
     corrected: dict[int, float] = {}
     for headline in (True, False):
         indices = [n for n, c in enumerate(changes) if c.p is not None and c.metric.headline is headline]
@@ -254,13 +257,16 @@ def _verdict(change: MetricChange, p: float | None) -> Verdict:
 
 
 def _vary(change: MetricChange) -> bool:
-    """Return whether the values of both sides differ at all. If all are equal, few values suffice for a verdict."""
+    """Return whether the values of baseline and run together are not all equal.
+
+    If all are equal, few values suffice for a verdict.
+    """
     together: Sample = np.asarray([*change.before.values, *change.after.values])
     return bool(np.ptp(together))
 
 
 def _differences(baseline: Sequence[Run], run: Run) -> Iterator[str]:
-    """Yield a sentence if the experiments differ, then one for each setting that differs under the same name."""
+    """Yield a sentence if run and baseline are of different experiments, and one for each setting that differs."""
     new = _asked(run.manifest.experiment)
     name = run.manifest.experiment.name
     names = sorted({other.manifest.experiment.name for other in baseline} - {name})

@@ -1,4 +1,4 @@
-"""Decide whether a comparison passes: check budgets, metrics that became worse, and series that are missing."""
+"""Decide whether a run passes the regression gate: check budgets, changes for the worse, and missing series."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,10 @@ State: TypeAlias = Literal["passed", "failed", "not judged"]
 
 @dataclass(frozen=True)
 class GateCheck:
-    """A check; ``kind`` is ``series``, ``limit``, ``no worse than``, ``change`` or ``level``."""
+    """The result of one check; ``kind`` is ``series``, ``limit``, ``no worse than``, ``change`` or ``level``.
+
+    ``about`` names the checked metric or series.
+    """
 
     kind: str
     about: str
@@ -25,13 +28,14 @@ class GateCheck:
 
 
 def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[GateCheck]:
-    """Return the checks of the series, the run's budgets, headline metrics without a relative budget, and the levels.
+    """Check a run that was compared with a baseline, and return the results of all checks.
 
-    The checks of the series come first. A series that the baseline measured but the run did not plan fails. If the run
-    and the baseline have no common series, the check fails too: otherwise a renamed label would turn the gate off.
-
-    ``histories`` are those of the compared runs, the run itself last. A check of a level fails when its last change was
-    for the worse by more than the budgets allow, even if the run itself does not differ from its neighbours.
+    1. Series: a combination of scenario, transport and link that the baseline measured but the run did not plan fails.
+       A run that has no series in common with the baseline fails, too: else a renamed label would turn the gate off.
+    2. The budgets of the run's experiment.
+    3. Changes of headline metrics for which no budget sets a limit relative to the baseline.
+    4. Levels: for each of ``histories`` (of the compared runs, the run itself last), the last change of level fails if
+       it was for the worse by more than the budgets allow, even if the run does not differ from its neighbours.
 
     Raises:
         BudgetError: a limit cannot be converted to its metric's unit.
@@ -55,7 +59,7 @@ def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Ga
 
 
 def _series(compared: ComparedRuns) -> Iterator[GateCheck]:
-    """Yield a failed check for each series that the run lacks, or a single one when there is no common series."""
+    """Yield a failed check for each series that the run did not plan, or a single one if nothing was compared."""
     if compared.no_common_values:
         text = "the run and the baseline have no common series: nothing was compared"
         yield GateCheck("series", "all", "failed", text)
@@ -66,14 +70,14 @@ def _series(compared: ComparedRuns) -> Iterator[GateCheck]:
 
 
 def name_of(change: MetricChange) -> str:
-    """Return ``web · mptcp · baseline · page_load_time · wiki``."""
+    """Return the name of the changed metric: ``web · mptcp · baseline · page_load_time · wiki``."""
     key = change.key
     parts = (key.scenario, key.transport, key.link, key.metric, key.labels)
     return SEPARATOR.join(part for part in parts if part)
 
 
 def change_text(change: MetricChange) -> str:
-    """Return ``1.42 s → 1.61 s, +13 % (95 % interval +8.1 % to +19 %), p = 0.004``."""
+    """Return a change as text: ``1.42 s → 1.61 s, +13 % (95 % interval +8.1 % to +19 %), p = 0.004``."""
     unit = f" {change.metric.unit}".rstrip()
     before, after = (_number(side.median, unit) for side in (change.before, change.after))
     return ", ".join((f"{before} → {after}", *_details(change)))
@@ -89,7 +93,7 @@ def _details(change: MetricChange) -> Iterator[str]:
 
 
 def signed_percent(fraction: float) -> str:
-    """Return a percentage with its sign; zero has no sign."""
+    """Return a fraction as a percentage with its sign; zero has no sign."""
     return percent(fraction, sign=True)
 
 
@@ -108,10 +112,10 @@ def _of_limit(judged: JudgedLimit) -> GateCheck:
 
 
 def _no_worse(budget: Budget, change: MetricChange) -> GateCheck:
-    """Check a budget relative to the baseline.
+    """Check a change against a budget that sets a limit relative to the baseline.
 
-    It fails when the metric is gone, or significantly worse by more than the allowed fraction. Too few values and new
-    metrics are not judged.
+    The check fails when the metric is gone, or significantly worse by more than the allowed fraction. Too few values
+    and new metrics are not judged.
     """
     allowed = (budget.no_worse_than_percent or 0.0) / 100
     text = f"{change_text(change)}; allowed: {percent(allowed)} worse"
@@ -126,7 +130,7 @@ def _no_worse(budget: Budget, change: MetricChange) -> GateCheck:
 
 
 def _of_level(history: History, budgets: Sequence[Budget]) -> GateCheck | None:
-    """Check the last change of level against the strictest budget; return None if the level never changed."""
+    """Check a history's last change of level against the strictest budget; return None if the level never changed."""
     if not history.changes:
         return None
     last = history.changes[-1]

@@ -13,7 +13,7 @@ from mplab.analysis.text import number, percent
 
 @dataclass(frozen=True)
 class Point:
-    """The median of ``n`` values of a run, with its 95 % interval."""
+    """The median of the ``n`` values of a run for a metric, with its 95 % interval."""
 
     run_id: str
     started: datetime | None
@@ -24,7 +24,7 @@ class Point:
 
 @dataclass(frozen=True)
 class History:
-    """A transport's metric over the runs that measured it, oldest first."""
+    """The medians of a transport for a metric in the runs that measured it, oldest first, with the changes of level."""
 
     scenario: str
     link: str
@@ -36,24 +36,24 @@ class History:
 
     @property
     def about(self) -> str:
-        """Scenario, transport, link, metric and labels, in one line."""
+        """Return scenario, transport, link, metric and labels in one line."""
         parts = (self.scenario, self.transport, self.link, self.metric.title, self.labels)
         return " · ".join(part for part in parts if part)
 
     def worse(self, change: ChangePoint) -> bool | None:
-        """Return whether a change was for the worse; None when the metric has no better side."""
+        """Return whether a change was for the worse; None when neither lower nor higher values are better."""
         if self.metric.better == "neither":
             return None
         return (change.after > change.before) is (self.metric.better == "lower")
 
     def relative(self, change: ChangePoint) -> float | None:
-        """Return the change as a fraction of the level before it; None when this level was 0."""
+        """Return the size of a change as a fraction of the level before it; None when this level was 0."""
         return (change.after - change.before) / abs(change.before) if change.before else None
 
 
 @dataclass(frozen=True)
 class Shift:
-    """A change of level, in words."""
+    """The description of a change of level."""
 
     about: str
     """Scenario, transport, link, metric and labels."""
@@ -66,7 +66,10 @@ class Shift:
 
 
 def histories(results: Results, experiment: str, *, headline_only: bool = True) -> list[History]:
-    """Return the histories of an experiment with two points or more, headline metrics first, by scenario and link."""
+    """Return the histories of an experiment's metrics that at least two runs measured.
+
+    Headline metrics are first; then histories are sorted by scenario and link.
+    """
     rows: dict[tuple[str, str, str, str, str], list[Point]] = {}
     metrics: dict[tuple[str, str], Metric] = {}
     started = {run.manifest.run_id: run for run in results.records if run.manifest.experiment.name == experiment}
@@ -90,13 +93,13 @@ def histories(results: Results, experiment: str, *, headline_only: bool = True) 
 
 
 def experiments(results: Results) -> list[str]:
-    """Return the names of all experiments; the one of the newest run is last."""
+    """Return the names of the experiments of all runs; the experiment of the newest run is last."""
     names = [run.manifest.experiment.name for run in results.records]
     return list(reversed(dict.fromkeys(reversed(names))))
 
 
 def shifts(histories: Sequence[History]) -> Iterator[Shift]:
-    """Yield every change of level, the newest first."""
+    """Yield the description of every change of level in the histories, the newest first."""
     changes_found = []
     for history in histories:
         for change in history.changes:

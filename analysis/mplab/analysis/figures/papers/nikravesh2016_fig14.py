@@ -1,4 +1,4 @@
-"""Download time of single files, by size."""
+"""Plot the download time of single files, by size (nikravesh2016 fig. 14)."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ METRIC = "download_time"
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return download times; the classes are sizes. Raises NoDataError without data to compare."""
+    """Return download times, s; the classes are file sizes. Raises NoDataError without data to compare."""
     compares(traces, METRIC)
     return several_classes(traces, METRIC, "it shows download times by size, and no scenario has two sizes or more")
 

@@ -1,4 +1,4 @@
-"""Total time of bundles of short flows."""
+"""Plot the total time of bundles of short flows (nikravesh2016 fig. 15)."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ METRIC = "bundle_time"
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return times of bundles; the classes are patterns. Raises NoDataError without data to compare."""
+    """Return the times of bundles, s; the classes are patterns of flows. Raises NoDataError without data to compare."""
     compares(traces, METRIC)
     return by_label(traces, METRIC)
 

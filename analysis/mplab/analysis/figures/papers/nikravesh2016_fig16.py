@@ -1,4 +1,4 @@
-"""Page load time, by site."""
+"""Plot the page load time, by site (nikravesh2016 fig. 16)."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ METRIC = "page_load_time"
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return page load times; the classes are sites. Raises NoDataError without data to compare."""
+    """Return page load times, s; the classes are sites. Raises NoDataError without data to compare."""
     compares(traces, METRIC)
     return by_label(traces, METRIC)
 

@@ -1,4 +1,4 @@
-"""Download time with the schedulers TxDelay and min-RTT, on paths with different round-trip times."""
+"""Plot the download time with the schedulers TxDelay and min-RTT, on paths with different round-trip times."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ METRIC = "download_time"
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return download times; the classes are sizes. Raises NoDataError without data to compare."""
+    """Return download times, s; the classes are file sizes. Raises NoDataError without data to compare."""
     for scheduler in ("minrtt", "txdelay"):
         nothing = f"it compares the schedulers minrtt and txdelay, and no ok cell has mpflex:{scheduler}"
         needs(traces, schedules(scheduler), nothing)

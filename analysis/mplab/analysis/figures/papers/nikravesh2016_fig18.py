@@ -1,4 +1,4 @@
-"""Bytes on each interface, by app and policy."""
+"""Plot the bytes on each interface, by app and policy (nikravesh2016 fig. 18)."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""Download time by the proxy's distance."""
+"""Plot the download time by the round-trip time to the proxy (nikravesh2016 fig. 19)."""
 
 import polars as pl
 
@@ -13,7 +13,9 @@ METRICS = ("download_time", "bundle_time")
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return times of files and bundles in separate facets; the classes are link conditions in the experiment's order.
+    """Return download times of files and bundles, s, in separate facets.
+
+    The classes are link conditions, in the order of the experiment file.
 
     Raises:
         NoDataError: all link conditions have the same round-trip times, or there are no data to compare.
@@ -39,7 +41,10 @@ def values(traces: Traces) -> pl.DataFrame:
 
 
 def _place(link: LinkCondition) -> str:
-    """Return ``proxy-a · 27 / 49 ms``: round trips over WiFi and LTE, plus the part beyond the proxy if set."""
+    """Return the name of a link condition's class: ``proxy-a · 27 / 49 ms``.
+
+    It has the round-trip times over WiFi and LTE, and the part beyond the proxy if set.
+    """
     text = f"{link.wifi.rtt_ms:g} / {link.lte.rtt_ms:g} ms"
     return f"{link.name} · {text}" + (f" + {link.core_rtt_ms:g} ms" if link.core_rtt_ms else "")
 

@@ -1,4 +1,4 @@
-"""Download time with and without smart reinjection, and the share of copied bytes."""
+"""Plot the download time with and without smart reinjection, and the share of bytes that reinjection copied."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ METRIC = "download_time"
 
 @dataclass(frozen=True)
 class Reinjection:
-    """Two figures: times, and copied bytes if the cells' records have them."""
+    """Two figures: download times, and the share of copied bytes if the cells' records have it."""
 
     times: Classes
     copies: Classes
@@ -30,11 +30,11 @@ class Reinjection:
 
     @property
     def paper(self) -> str:
-        """Return the paper's section that both reproduce."""
+        """Return the section of the paper that both figures reproduce."""
         return self.times.paper
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """Yield the drawings of both figures. Raises NoDataError without times; copies may be missing."""
+        """Yield the drawings of times, and of copies if there are any. Raises NoDataError without times."""
         yield from self.times.draw(name, traces)
         try:
             yield from self.copies.draw(f"{name}-copies", traces)
@@ -43,7 +43,7 @@ class Reinjection:
 
 
 def times(traces: Traces) -> pl.DataFrame:
-    """Return download times; the classes are link conditions.
+    """Return download times, s; the classes are link conditions.
 
     Raises:
         NoDataError: there are no ok cells with reinjection, or none without.
@@ -57,7 +57,7 @@ def times(traces: Traces) -> pl.DataFrame:
 
 
 def copies(traces: Traces) -> pl.DataFrame:
-    """Return copied bytes as a fraction of the streams' bytes; the classes are link conditions."""
+    """Return bytes copied to another path as a fraction of the streams' bytes; the classes are link conditions."""
     shares = ((cell, _copied(cell)) for cell in traces.scored)
     rows = [("", cell.link, cell.transport, cell.name, share) for cell, share in shares if share is not None]
     return pl.DataFrame(

@@ -1,1 +1,1 @@
-"""Figures from the statistics of a run, on the page of every run that has their data."""
+"""Draw figures from the statistics of a run; each is in the report of every run that has data for it."""

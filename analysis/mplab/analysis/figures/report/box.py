@@ -1,4 +1,4 @@
-"""Box plots with every value as a point; with many labels, medians and quartiles in rows."""
+"""Draw box plots of a metric with every value as a point; for many labels, draw medians and quartiles in rows."""
 
 from collections.abc import Iterable, Sequence
 
@@ -30,7 +30,7 @@ ROW_SPREAD = 0.5
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield a figure per scenario, link and metric."""
+    """Yield a drawing per scenario, link and metric."""
     for panel in analysis.panels():
         many = len(panel) > MAX_FACETS
         first = panel[0]

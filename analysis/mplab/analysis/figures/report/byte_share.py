@@ -1,4 +1,4 @@
-"""Bytes of each interface, as stacked bars."""
+"""Draw the share of each interface in the bytes of a transport, as stacked bars."""
 
 from collections.abc import Iterable
 
@@ -25,11 +25,11 @@ COLUMNS = (
 )
 TITLE = "{link} · Bytes per interface"
 LABEL_FROM = 0.08
-"""Narrower parts of a bar have no number: it would not fit."""
+"""Minimum share of a part of a bar that is labelled with its percentage; in a narrower part, the text would not fit."""
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield a figure per link condition."""
+    """Yield a drawing per link condition."""
     for link in dict.fromkeys(share.link for share in analysis.shares):
         shares = [share for share in analysis.shares if share.link == link]
         stem = slug("byte-share", link)
@@ -99,7 +99,7 @@ def _svg(analysis: Analysis, shares: list[InterfaceShare], link: str, stem: str)
 
 
 def _places(bars: list[tuple[str, str]]) -> dict[tuple[str, str], float]:
-    """Return the rows of the bars, with a gap between scenarios."""
+    """Return bar (scenario, transport) → its y position, with a gap between scenarios."""
     places: dict[tuple[str, str], float] = {}
     row, before = 0.0, None
     for bar in bars:

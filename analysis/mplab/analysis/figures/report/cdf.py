@@ -1,4 +1,4 @@
-"""Empirical distribution of a metric, with a step curve per transport."""
+"""Draw the empirical distribution of a metric, with a step curve per transport."""
 
 from collections.abc import Iterable, Sequence
 
@@ -28,7 +28,7 @@ Curve = tuple[TransportRecord, list[float]]
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield a figure per scenario, link and metric.
+    """Yield a drawing per scenario, link and metric.
 
     It has a facet per label. With more than `MAX_FACETS` labels, a single facet shows the distribution of the labels'
     medians.

@@ -1,4 +1,4 @@
-"""Gain of multipath over the best single path, with its interval: a row per headline metric."""
+"""Draw the gain of multipath over the best single path, with its interval: a row per headline metric and labels."""
 
 from collections.abc import Iterable, Sequence
 from statistics import median
@@ -20,7 +20,7 @@ Row: TypeAlias = tuple[Group, Series, UnpairedComparison]
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield one figure of all headline metrics with few labels, and one for each metric with many."""
+    """Yield one drawing of all headline metrics with few labels, and one for each headline metric with many labels."""
     together: list[Row] = []
     for panel in analysis.panels():
         if not panel[0].metric.headline:

@@ -1,4 +1,4 @@
-"""Requested and measured links: the deviation of every cell's probe, with the tolerance as a band."""
+"""Draw how far each cell's measured link deviates from the requested link, with the tolerance as a band."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ POINT_SPREAD = 0.25
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield the figure, or nothing when no cell has a probe."""
+    """Yield the drawing, or nothing when the link of no cell was measured."""
     rows = measurements(analysis.run)
     if rows:
         yield Drawing(

@@ -1,4 +1,4 @@
-"""Times and outcomes of the cells: a row per block."""
+"""Draw when each cell ran, with its outcome: a row per block."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ LOOKS: dict[str, tuple[str, str]] = {
     "failed": ("#d1495b", "xxxx"),
     "partial": ("#c3c9d2", "...."),
 }
-"""Outcome → colour and hatch, which distinguish the outcomes without colour, too."""
+"""Outcome of a cell → colour and hatch; the hatch distinguishes the outcomes without colour."""
 
 HOUR_S, MINUTE_S = 3600.0, 60.0
 SECONDS_UP_TO_S, MINUTES_UP_TO_S = 180.0, 3 * HOUR_S
@@ -28,7 +28,7 @@ SECONDS_UP_TO_S, MINUTES_UP_TO_S = 180.0, 3 * HOUR_S
 
 @dataclass(frozen=True)
 class Bar:
-    """A cell on the time axis; ``start_s`` is relative to the first cell."""
+    """The bar of a cell on the time axis; ``start_s`` is relative to the start of the first cell."""
 
     cell: str
     block: int
@@ -42,7 +42,7 @@ class Bar:
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield the figure, or nothing when no cell has started."""
+    """Yield the drawing, or nothing when no cell has started."""
     bars = timeline(analysis.run)
     if bars:
         yield Drawing(
@@ -58,7 +58,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
 
 
 def timeline(run: Run) -> list[Bar]:
-    """Return start and duration of each cell that started, from the events, or else from the cell's record."""
+    """Return the bar of each cell that started, from the events, or else from the cell's record; sorted by start."""
     started = {event.cell: event.t for event in run.events_of(CellStarted)}
     ended = {event.cell: event.t for event in run.events_of(CellFinished)}
     last = max((event.t for event in run.typed_events), default=0.0)

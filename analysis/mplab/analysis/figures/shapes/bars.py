@@ -1,4 +1,4 @@
-"""Stacked bars of shares, a bar per transport, scenario and link; and of amounts, a bar per transport in each facet."""
+"""Draw stacked bars: of shares (`Bars`), or of amounts in several facets (`Stacks`)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from mplab.analysis.text import percent, slug
 
 COLUMNS = ("scenario", "link", "transport", "part", "amount", "share")
 LABEL_FROM = 0.08
-"""Narrower parts of a bar have no number: it would not fit."""
+"""Minimum share of a part of a bar that is labelled with its percentage; in a narrower part, the text would not fit."""
 STACK_COLUMNS = ("facet", "transport", "part", "cell", "value")
 ROOM = 1.95
-"""Length of the axis relative to the longest bar: the numbers are to the right of the bars."""
+"""Length of the x axis relative to the longest bar: it leaves space for the numbers to the right of the bars."""
 
 
 @dataclass(frozen=True)
 class Bars:
-    """A figure of stacked bars.
+    """A figure of stacked bars of shares, with a bar per scenario, link and transport.
 
     ``values`` returns columns ``part`` and ``amount``; ``look`` returns title and colour of each part, in order.
     """
@@ -80,7 +80,7 @@ def _bar_title(bar: tuple[str, str, str], titles: Mapping[str, str], several: tu
 
 @dataclass(frozen=True)
 class Stacks:
-    """A figure of stacked bars, with the mean over the cells of each part.
+    """A figure of stacked bars, one per transport in each facet; the length of a part is its mean over the cells.
 
     ``values`` returns the columns of `STACK_COLUMNS`; ``look`` has title and colour of each part, in order.
     """

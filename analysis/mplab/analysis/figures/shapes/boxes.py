@@ -1,4 +1,4 @@
-"""Box plots: per transport, or per class of another quantity."""
+"""Draw box plots, per transport or per class of another quantity."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,10 @@ COLUMNS = ("scenario", "link", "transport", "class", "cell", "connection_id", "v
 
 @dataclass(frozen=True)
 class Boxes:
-    """A box per transport and class; ``values`` returns ``connection_id``, ``value``, and optionally ``variant``."""
+    """A figure with a box per transport and class.
+
+    ``values`` returns the columns ``connection_id`` and ``value``, and for several classes ``variant``.
+    """
 
     title: str
     paper: str
@@ -56,5 +59,5 @@ class Boxes:
 
 
 def _name(series: FigureSeries) -> str:
-    """Return the series' title without the sort key of its class: ``1|below 10 kB`` → ``below 10 kB``."""
+    """Return the title of a box without the sort key of its class: ``1|below 10 kB`` → ``below 10 kB``."""
     return series.title.replace(series.variant, series.variant.rpartition("|")[2]) if series.variant else series.title

@@ -1,4 +1,4 @@
-"""Cumulative distributions, plain and weighted, and densities."""
+"""Draw cumulative distributions, plain or weighted, and densities."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ DENSITY_COLUMNS = ("scenario", "link", "transport", "variant", "value", "density
 
 
 def weighted_cdf(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return the distinct values, ascending, and the share of weight at or below each."""
+    """Return the distinct values, ascending, and for each the share of the weight at or below it, 0 … 1."""
     order = np.argsort(values, kind="stable")
     unique, first = np.unique(values[order], return_index=True)
     weight = np.add.reduceat(weights[order], first)
@@ -39,7 +39,7 @@ def weighted_cdf(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def thin_steps(x: Floats, y: Floats, most: int = MAX_STEPS) -> tuple[Floats, Floats]:
-    """Return about ``most`` steps of a curve, evenly over its shares; the first and the last are kept."""
+    """Reduce a cumulative distribution to about ``most`` steps, evenly spaced in y; the first and the last are kept."""
     if x.size <= most:
         return x, y
     keep = np.unique(np.searchsorted(y, np.linspace(y[0], y[-1], most)).clip(0, x.size - 1))
@@ -80,7 +80,7 @@ class Cdf:
     caption: str
     values: Callable[[Traces], pl.DataFrame]
     nothing: str
-    """Reason to report when the figure is left out for lack of values."""
+    """Message with the reason why the figure is left out when there are no values."""
     kind: Literal["cdf", "density"] = "cdf"
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:

@@ -1,4 +1,4 @@
-"""A quantity by classes (file sizes, sites, places of the proxy) and transports: medians, quartiles, every value."""
+"""Draw a quantity by classes (file sizes, sites, places of the proxy) and transports: quartiles and every value."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ COLUMNS = ("facet", "class", "transport", "cell", "value")
 READING = "{mark}: median; line: quartiles; points: cells ({cells} each)."
 LEGEND_COLUMNS = 3
 ROW_IN, GAP_IN = 0.115, 0.12
-"""Height of a transport's mark, and of the gap between two classes, inches."""
+"""Height of one transport's mark, and of the gap between two classes, inches."""
 
 
 @dataclass(frozen=True)
 class Classes:
-    """A row per class, with a mark per transport: bars from zero, or only marks on a logarithmic axis.
+    """A figure with a row per class and a mark per transport: bars from zero, or only marks on a logarithmic axis.
 
     ``values`` returns the columns of `COLUMNS`, with facets and classes in the order of the figure. It raises
     `NoDataError`, or returns no row, when there are no data.
@@ -112,6 +112,6 @@ class Classes:
 
 
 def _offsets(count: int) -> list[float]:
-    """Return the places of the transports within the row of a class, the first at the top."""
+    """Return the y offset of each transport within the row of a class, the first at the top."""
     step = 0.8 / count
     return [step * (index - (count - 1) / 2) for index in range(count)]

@@ -1,4 +1,4 @@
-"""Common parts of the shapes: panels, series, axes, and the reason why a figure is left out."""
+"""Define the common parts of the shapes: panels, series, axes, and the reason why a figure is left out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +17,12 @@ from mplab.format.experiment import TransportRecord
 Facet = TypeVar("Facet")
 Scale = Literal["linear", "log"]
 NARROW, WIDE = 10.0, 200.0
-"""Ratios of an axis' largest to its smallest value: below `NARROW`, ticks are evenly spaced; above `WIDE`, ticks at
-powers of ten suffice."""
+"""Ratios of the largest to the smallest value on a logarithmic axis: below `NARROW`, ticks are evenly spaced; above
+`WIDE`, ticks at powers of ten suffice.
+"""
 
 LONG_TITLE = 26
-"""Length of a legend's entry above which the legend has two columns instead of three."""
+"""Number of characters of a legend entry above which the legend has two columns instead of three."""
 
 DASHES = ("-", "--", ":", "-.")
 NETWORK_COLOURS = {"wifi": "#0072B2", "cellular": "#E69F00", "ethernet": "#009E73", "loopback": "#999999"}
@@ -43,16 +44,16 @@ class Axis:
 
     @property
     def label(self) -> str:
-        """Return ``Duration (s)``; without the unit for bytes and shares."""
+        """Return the axis title with its unit, ``Duration (s)``; without the unit for bytes and shares."""
         return f"{self.title} ({self.unit})" if self.unit not in {"", "bytes", "share"} else self.title
 
     def shows(self, column: str) -> pl.Expr:
-        """Return a condition for the values that the axis can show: finite, and above 0 if it is logarithmic."""
+        """Return an expression that selects the values the axis can show: finite, and above 0 if logarithmic."""
         value = pl.col(column)
         return value.is_finite() & (value > 0) if self.scale == "log" else value.is_finite()
 
     def text(self, value: float) -> str:
-        """Return a value in the form of the axis' tick labels."""
+        """Return a value as text, in the form of the axis' tick labels."""
         if self.unit == "share":
             return percent(round(value, 6))
         if self.unit != "bytes":
@@ -62,7 +63,7 @@ class Axis:
         return f"{_short(value / size)} {name}"
 
     def dress(self, axes: Axes, side: Literal["x", "y"]) -> None:
-        """Set scale, title and ticks."""
+        """Set scale, title and ticks of the x or y axis (``side``) of ``axes``."""
         axis = axes.xaxis if side == "x" else axes.yaxis
         axes.set(**{f"{side}label": self.label})
         if self.scale == "log":
@@ -80,7 +81,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class FigureSeries:
-    """A curve, box or cloud of a transport; ``variant`` distinguishes several of a transport, "" for a single one."""
+    """A curve, box or cloud of points of one transport.
+
+    ``variant`` distinguishes several of the same transport; "" if there is one.
+    """
 
     transport: TransportRecord
     variant: str
@@ -93,7 +97,7 @@ class FigureSeries:
 
 @dataclass(frozen=True)
 class FigurePanel:
-    """The rows of a scenario and link, by series."""
+    """The data of one facet: the rows of one scenario and link condition, by series."""
 
     title: str
     scenario: str
@@ -104,7 +108,7 @@ class FigurePanel:
 def pages(
     name: str, frame: pl.DataFrame, traces: Traces, axes: Mapping[str, Axis], nothing: str
 ) -> Iterator[tuple[str, Sequence[FigurePanel]]]:
-    """Return (stem, panels) of each page of a figure, in the order of the traces.
+    """Divide the rows of a figure into panels, and yield (file stem, panels) of each page, in the order of the traces.
 
     Rows that ``axes`` (by column) cannot show are left out.
 
@@ -118,13 +122,13 @@ def pages(
 
 
 def paged(name: str, facets: Sequence[Facet], kind: str = "trace") -> Iterator[tuple[str, Sequence[Facet]]]:
-    """Yield pages of at most `MAX_FACETS` facets, with the stems ``trace-NAME``, ``trace-NAME-2``."""
+    """Yield (file stem, facets) of each page of at most `MAX_FACETS` facets: ``trace-NAME``, ``trace-NAME-2``."""
     for page, start in enumerate(range(0, len(facets), MAX_FACETS)):
         yield slug(kind, name, str(page + 1) if page else ""), facets[start : start + MAX_FACETS]
 
 
 def variants(all_series: Sequence[FigureSeries]) -> dict[str, str]:
-    """Return variant → line style."""
+    """Return variant → line style, for all variants of the series."""
     names = list(dict.fromkeys(series.variant for series in all_series))
     return {name: DASHES[index % len(DASHES)] for index, name in enumerate(names)}
 
@@ -141,12 +145,12 @@ def handle(series: FigureSeries, dash: str, *, marker: bool = False) -> Line2D:
 
 
 def legend_columns(handles: Sequence[Line2D]) -> int:
-    """Return the number of columns of a legend."""
+    """Return the number of columns of a legend with these entries: two if an entry is long, else three."""
     return 2 if max((len(str(h.get_label())) for h in handles), default=0) > LONG_TITLE else 3
 
 
 def title_below(canvas: Canvas, axis: Axis, all_axes: Sequence[Axes]) -> None:
-    """Replace the x axis titles of several facets by a common one: in narrow facets they would overlap."""
+    """Replace the x axis titles of several facets by a common title below them: in narrow facets they would overlap."""
     if len(all_axes) > 1:
         for axes in all_axes:
             axes.set_xlabel("")
@@ -154,7 +158,7 @@ def title_below(canvas: Canvas, axis: Axis, all_axes: Sequence[Axes]) -> None:
 
 
 def named_networks(column: str = "network") -> pl.Expr:
-    """Return an expression that replaces the networks of a column by their titles."""
+    """Return an expression that replaces the names of networks in a column by their titles (`NETWORK_TITLES`)."""
     return pl.col(column).replace(NETWORK_TITLES)
 
 
@@ -170,7 +174,7 @@ def network_title(name: str) -> str:
 
 
 def thinned(frame: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Return every n-th row, so that at most ``most`` rows are left."""
+    """Return every n-th row of ``frame``, n being the smallest number for which at most ``most`` rows are left."""
     return frame.gather_every(-(-frame.height // most)) if frame.height > most else frame
 
 

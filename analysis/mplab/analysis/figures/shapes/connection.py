@@ -1,4 +1,4 @@
-"""Figures of one connection over time: the Multipath TCP connection with two or more subflows that carried most."""
+"""Draw one connection over time: the Multipath TCP connection with two or more subflows that carried most bytes."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ MAX_POINTS = 2500
 
 SUBFLOW_COLOURS = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#009E73", "#D55E00")
 AGAIN = {"retransmission": ("+", "#D62728"), "reinjection": ("x", "#7A0177")}
-"""Markers and colours of data that was sent again."""
+"""Kind of data that is sent again → its marker and colour."""
 
 
 @dataclass(frozen=True)
 class PlottedConnection:
-    """A connection with its points in the direction that carried more.
+    """A connection with the points of its time-sequence diagram, in the direction that carried more bytes.
 
     ``points`` has ``time_s``, seconds since the connection's start; ``networks`` is subflow → name of its network.
     """
@@ -40,12 +40,12 @@ class PlottedConnection:
         return f"Cell {self.trace.name}, connection {self.number}, {self.direction}."
 
     def of(self, *kinds: str) -> pl.DataFrame:
-        """Return the points of some kinds, sorted by time."""
+        """Return the points of the given kinds, sorted by time."""
         return self.points.filter(pl.col("kind").is_in(kinds)).sort("time_s", maintain_order=True)
 
     @property
     def subflows(self) -> list[int]:
-        """Return the subflows that have points."""
+        """Return the IDs of the subflows that have points, ascending."""
         return sorted(self.points["subflow_id"].unique())
 
     def colour(self, subflow: int) -> str:
@@ -56,7 +56,7 @@ class PlottedConnection:
         return SUBFLOW_COLOURS[subflow % len(SUBFLOW_COLOURS)]
 
     def title(self, subflow: int) -> str:
-        """Return ``Subflow 0, WiFi``."""
+        """Return the title of a subflow, with its network if it is known: ``Subflow 0, WiFi``."""
         network = self.networks.get(subflow, "")
         return f"Subflow {subflow}, {network_title(network)}" if network else f"Subflow {subflow}"
 

@@ -1,4 +1,4 @@
-"""Scatter plots of two quantities of connections."""
+"""Draw scatter plots of two quantities of connections."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""Figures from mptrace's tables; docs/figures.md lists the papers' figures that they reproduce."""
+"""Draw figures from mptrace's tables; docs/figures.md lists the papers' figures that they reproduce."""

@@ -1,4 +1,4 @@
-"""Bytes per acknowledgement, on the subflow and of the connection's data."""
+"""Plot the distribution of the bytes per acknowledgement, for TCP and for MPTCP data acknowledgements."""
 
 import polars as pl
 
@@ -11,7 +11,7 @@ LEVELS = {"tcp": "TCP", "mptcp": "data"}
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return the sizes of acknowledgements of downloaded data, weighted by the bytes that they acknowledged."""
+    """Return the bytes per acknowledgement of downloads, weighted by these bytes; the variants are TCP and MPTCP."""
     return traces.each(
         lambda trace: (
             trace.read("acks")

@@ -1,4 +1,4 @@
-"""Bytes sent on one subflow before another one is used."""
+"""Plot the distribution of the bytes sent on one subflow before another one is used (a burst)."""
 
 import polars as pl
 

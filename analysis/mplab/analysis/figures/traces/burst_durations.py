@@ -1,4 +1,4 @@
-"""Time for which data is sent on one subflow before another one is used."""
+"""Plot the distribution of the time for which data is sent on one subflow before another one is used (a burst)."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""Bytes of each network over time, in one cell of each transport, with the changes of the paths."""
+"""Plot the bytes of each network over time, in one cell of each transport, with the changes of the paths."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ COLUMNS = ("cell", "scenario", "link", "transport", "network", "kind", "time_s",
 NS = 1e9
 MAX_STEPS = 300
 MAX_MARKS = 150
-"""Maximum number of marks of a kind in a facet; the CSV has all."""
+"""Maximum number of marks for retransmissions, and for reinjections, in a facet; the CSV has all of them."""
 
 OUTAGE_ALPHA = 0.13
 Curves = dict[str, tuple[Floats, Floats]]
@@ -84,20 +84,20 @@ def _ramped(trace: CellTrace, zero_ns: int, until_s: float) -> Curves:
 
 
 def _grid(starts: pl.Series, ends: pl.Series, until_s: float) -> Floats:
-    """Return `MAX_STEPS` evenly spaced times, from the first start or 0 to the last end or ``until_s``."""
+    """Return `MAX_STEPS` evenly spaced times, from 0 or an earlier start to the last end or a later ``until_s``."""
     first, last = starts.to_numpy().min(), ends.to_numpy().max()
     return np.linspace(min(0.0, first), max(last, until_s), MAX_STEPS)
 
 
 def _networks(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the rows of each network, WiFi first."""
+    """Yield (network, its rows) of each network, WiFi first."""
     ordered = rows.sort(pl.col("network") != "wifi", "network")
     for (network,), own in ordered.group_by("network", maintain_order=True):
         yield str(network), own
 
 
 def _spread(times: Floats, start: Floats, end: Floats, size: Floats) -> Floats:
-    """Return the bytes until each time: the integral of the sum of the windows' rates."""
+    """Return the cumulative bytes at each time: the integral of the sum of the windows' rates."""
     edges = np.concatenate((start, end))
     rates = np.concatenate((size / (end - start), -size / (end - start)))
     order = np.argsort(edges, kind="stable")
@@ -107,7 +107,7 @@ def _spread(times: Floats, start: Floats, end: Floats, size: Floats) -> Floats:
 
 
 def sent_again(trace: CellTrace, zero_ns: int | None = None) -> pl.DataFrame:
-    """Return retransmissions and reinjections, sorted by time.
+    """Return a cell's retransmissions and reinjections, sorted by time.
 
     Columns: ``network``, ``kind`` (of `AGAIN`), ``cause``, ``time_s``, ``bytes``, ``direction``.
 
@@ -162,7 +162,7 @@ def _again(read: Callable[[str], pl.DataFrame], flows: pl.DataFrame, zero_ns: in
 
 @dataclass(frozen=True)
 class FacetData:
-    """Content of a cell's facet; its times are relative to ``zero_ns`` (Unix nanoseconds)."""
+    """Data of the facet of one cell; its times are relative to ``zero_ns`` (Unix nanoseconds)."""
 
     trace: CellTrace
     curves: Curves
@@ -171,11 +171,11 @@ class FacetData:
 
     @property
     def last_s(self) -> float:
-        """Return the end of the curves."""
+        """Return the last time of the curves, seconds since `zero_ns`."""
         return max(float(times[-1]) for times, _ in self.curves.values())
 
     def since_begin_s(self, unix_s: float) -> float:
-        """Convert a time of the lab's clock to the axis."""
+        """Convert Unix seconds to seconds since `zero_ns`, the unit of the time axis."""
         return unix_s - self.zero_ns / NS
 
     @property
@@ -185,7 +185,7 @@ class FacetData:
         return [handover for handover in handovers(self.trace.changes, end_s) if handover.change.time_s < end_s]
 
     def rows(self) -> Iterator[tuple[object, ...]]:
-        """Yield the rows of the CSV: the curves, retransmissions and reinjections, and the changes."""
+        """Yield the rows of the facet in the CSV file: curves, data sent again, and changes of the paths."""
         trace = self.trace
         labels = (trace.name, trace.scenario, trace.link, trace.transport)
         for network, (x, y) in self.curves.items():
@@ -198,7 +198,7 @@ class FacetData:
 
 
 def facet_of(trace: CellTrace, zero_ns: int | None = None, until_s: float = 0.0) -> FacetData | None:
-    """Return the facet of a cell, or None when its subflows carried nothing; arguments as for `curves`."""
+    """Return the data of a cell's facet, or None if its subflows carried no payload; arguments as for `curves`."""
     zero = begin_ns(trace) if zero_ns is None else zero_ns
     by_network = curves(trace, zero, until_s)
     return FacetData(trace, by_network, sent_again(trace, zero), zero) if by_network else None
@@ -231,7 +231,7 @@ def paint_changes(axes: Axes, facet: FacetData, colours: dict[str, str]) -> None
 
 
 def colours_of(facets: Sequence[FacetData]) -> dict[str, str]:
-    """Return the colours of all networks that carried bytes or that were changed."""
+    """Return network → colour, for all networks that carried bytes or whose path was changed."""
     carried = [network for facet in facets for network in facet.curves]
     return network_colours([*carried, *(change.network for s in facets for change in s.trace.changes)])
 
@@ -262,7 +262,7 @@ def legend(facets: Sequence[FacetData], colours: dict[str, str]) -> list[Artist]
 
 @dataclass(frozen=True)
 class BytesOverTime:
-    """A figure with a facet per example cell, and a curve per network."""
+    """A figure with a facet per example cell (the first of each transport), and a curve per network."""
 
     title: str
     paper: str

@@ -1,4 +1,4 @@
-"""Fraction of a connection's uploaded bytes on the cellular network."""
+"""Plot the fraction of each connection's uploaded bytes that the cellular network carried."""
 
 import polars as pl
 
@@ -9,7 +9,7 @@ from mplab.analysis.figures.shapes.scatter import Scatter
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return the uploaded bytes of each MPTCP connection, and their fraction on the cellular network."""
+    """Return the uploaded bytes of each MPTCP connection (``x``), and their fraction on cellular (``y``)."""
     cellular = pl.col("unique_up").filter(pl.col("network") == CELLULAR).sum()
     return traces.each(
         lambda trace: (

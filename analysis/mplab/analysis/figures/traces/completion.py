@@ -1,4 +1,4 @@
-"""Duration of long transfers."""
+"""Plot the durations of connections that carried 1 MB or more."""
 
 import polars as pl
 

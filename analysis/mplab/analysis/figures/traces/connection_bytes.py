@@ -1,4 +1,4 @@
-"""Bytes of connections."""
+"""Plot the distribution of the bytes that connections carried."""
 
 from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.run_traces import APPLICATIONS, BYTES, OPENED

@@ -1,4 +1,4 @@
-"""Duration of connections."""
+"""Plot the distribution of the durations of connections."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""Duration and bytes of each connection."""
+"""Plot the duration and the bytes of each connection."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""Connections that requested Multipath TCP, by the cause of their fallback to plain TCP."""
+"""Plot the shares of connections that requested Multipath TCP, by the cause of their fallback to plain TCP."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,11 +16,11 @@ TITLES = {
     "mp-fail": ("MP_FAIL", "#CC79A7"),
     "infinite-mapping": ("infinite mapping", "#56B4E9"),
 }
-"""``fallback_cause`` → title and colour."""
+"""``fallback_cause`` of a connection → title and colour of its part of a bar."""
 
 
 def look(parts: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-    """Return title and colour of each cause; connections without a fallback are first."""
+    """Return cause → title and colour for the given causes; connections without a fallback are first."""
     known = {part: TITLES[part] for part in TITLES if part in parts}
     return known | {part: (part, "#999999") for part in parts if part not in TITLES}
 

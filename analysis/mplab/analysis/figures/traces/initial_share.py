@@ -1,4 +1,4 @@
-"""Share of a connection's bytes on its initial subflow."""
+"""Plot the distribution of the share of a connection's bytes that its initial subflow carried."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""Time from the request of the first subflow to that of the second."""
+"""Plot the distribution of the time from the request of the first subflow to that of the second."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""Share of all bytes on each network."""
+"""Plot the share of each network in the bytes of all connections."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from mplab.analysis.figures.shapes.common import network_colours, network_title
 
 
 def look(networks: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-    """Return title and colour of each network, WiFi first."""
+    """Return network → title and colour, WiFi first."""
     colours = network_colours(networks)
     ordered = sorted(networks, key=lambda name: (name != "wifi", name != "cellular", name))
     return {name: (network_title(name), colours[name]) for name in ordered}

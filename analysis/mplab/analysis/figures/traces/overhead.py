@@ -1,4 +1,4 @@
-"""Retransmitted and reinjected fraction of a connection's bytes."""
+"""Plot the distributions of retransmitted and reinjected bytes, as fractions of the connection's bytes."""
 
 import polars as pl
 
@@ -9,7 +9,7 @@ from mplab.analysis.figures.shapes.common import Axis
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return, for each connection and direction, retransmitted and reinjected bytes divided by the application's.
+    """Return, for each connection and direction, retransmitted and reinjected bytes divided by the application's bytes.
 
     Retransmitted bytes include those that fill a hole in the capture.
     """

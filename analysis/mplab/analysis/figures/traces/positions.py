@@ -1,4 +1,4 @@
-"""Times of retransmissions and reinjections within a connection's duration."""
+"""Plot the distributions of the times of retransmissions and reinjections within a connection's duration."""
 
 import polars as pl
 
@@ -11,7 +11,7 @@ NS = 1e9
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return times of retransmissions and reinjections as fractions of the connection's duration."""
+    """Return the times of retransmissions and reinjections as fractions of the connection's duration, 0 … 1."""
     return traces.each(_fractions)
 
 

@@ -1,4 +1,4 @@
-"""Density of round-trip times of uploaded data, at the application's level."""
+"""Plot the density of the round-trip times of uploaded data, as the application sees them."""
 
 import polars as pl
 
@@ -9,7 +9,7 @@ from mplab.analysis.figures.shapes.common import Axis
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return samples in ms: until the acknowledgement for TCP, until the data acknowledgement for MPTCP."""
+    """Return round-trip times, ms: with TCP until the acknowledgement, with MPTCP until the data acknowledgement."""
     return traces.each(
         lambda trace: (
             trace.read("rtt")

@@ -1,4 +1,4 @@
-"""Difference of the round-trip times of a connection's subflows."""
+"""Plot the distribution of the difference between the mean round-trip times of a connection's subflows."""
 
 import polars as pl
 
@@ -8,11 +8,11 @@ from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
 
 ENOUGH_SAMPLES = 3
-"""Minimum number of samples for a mean (the same as in the scripts of the paper)."""
+"""Minimum number of round-trip times for a mean (the same as in the scripts of the paper)."""
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return, for each connection, the largest minus the smallest mean round-trip time of data from the phone."""
+    """Return, for each connection, the largest minus the smallest mean round-trip time of its subflows' uploads, ms."""
     means = traces.pooled(
         "directions",
         "connection_id",

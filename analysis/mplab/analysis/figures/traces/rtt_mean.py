@@ -1,4 +1,4 @@
-"""Mean round-trip time of each subflow."""
+"""Plot the distribution of the mean round-trip times of subflows."""
 
 import polars as pl
 

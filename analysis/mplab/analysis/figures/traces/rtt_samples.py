@@ -1,4 +1,4 @@
-"""Round-trip times of data from the phone."""
+"""Plot the distribution of the round-trip times of data from the phone."""
 
 import polars as pl
 
@@ -9,10 +9,10 @@ from mplab.analysis.figures.shapes.common import Axis, named_networks
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return samples of the subflows' uploads, ms; the variants are networks.
+    """Return the round-trip times of uploaded data on all subflows, ms; the variants are networks.
 
-    Downloads are left out: the captures are at the phone, which acknowledges received data at once. Samples of
-    downloads would not include the path.
+    Downloads are left out: the captures are at the phone, which acknowledges received data at once, so that their
+    round-trip times would not include the path.
     """
     return traces.each(
         lambda trace: (

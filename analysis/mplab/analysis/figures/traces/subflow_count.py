@@ -1,4 +1,4 @@
-"""Number of subflows per connection."""
+"""Plot the shares of connections by their number of subflows."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ COLOURS = ("#999999", "#56B4E9", "#0072B2", "#E69F00", "#D55E00", "#7A0177")
 
 
 def look(parts: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-    """Return title and colour of each number of subflows."""
+    """Return number of subflows → title and colour."""
     return {part: (f"{part} subflows" if part != "1" else "1 subflow", COLOURS[i]) for i, part in enumerate(parts)}
 
 

@@ -1,4 +1,4 @@
-"""Opening of the subflows of the largest MPTCP connection."""
+"""Plot when each subflow of the largest MPTCP connection was requested, established and first used."""
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ MS = 1e6
 
 
 def events(connection: PlottedConnection) -> pl.DataFrame:
-    """Return the first event of each kind on each subflow."""
+    """Return the first event of each kind on each subflow, with its time since the connection began, ms."""
     mine = pl.col("connection_id") == connection.number
     start = connection.trace.tables["connections"].filter(mine)["start_ns"].item()
     return (
@@ -32,7 +32,7 @@ def events(connection: PlottedConnection) -> pl.DataFrame:
 
 
 def paint(axes: Axes, connection: PlottedConnection, found: pl.DataFrame) -> list[Line2D]:
-    """Draw a lane per subflow with a mark per event, and return the legend entries."""
+    """Draw a row per subflow with a mark per event, and return the legend entries."""
     for subflow, event, time in found.iter_rows():
         axes.plot([time], [subflow], marker=EVENTS[event][0], color=connection.colour(subflow), markersize=7.0)
     lanes = sorted(found["subflow_id"].unique())

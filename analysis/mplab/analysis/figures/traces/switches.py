@@ -1,4 +1,4 @@
-"""Changes of the subflow per second."""
+"""Plot the distribution of the rate at which connections change the subflow on which they send, per second."""
 
 import polars as pl
 

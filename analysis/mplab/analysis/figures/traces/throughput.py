@@ -1,4 +1,4 @@
-"""Throughput of long transfers."""
+"""Plot the throughput of connections that carried 1 MB or more in one direction."""
 
 import polars as pl
 
@@ -9,7 +9,7 @@ from mplab.analysis.figures.shapes.common import Axis
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return the throughput of each direction of a connection with 1 MB or more, Mbit/s."""
+    """Return the throughput, Mbit/s, of each direction in which a connection carried 1 MB or more."""
     return traces.applications.each(
         lambda trace: (
             trace.tables["directions"]

@@ -1,4 +1,4 @@
-"""Time-sequence diagram of the largest MPTCP connection: data by subflow, retransmissions and reinjections."""
+"""Plot the time-sequence diagram of the largest MPTCP connection: data by subflow, retransmissions and reinjections."""
 
 from typing import Any
 
@@ -17,14 +17,14 @@ BYTES = Axis("Data sequence number", "bytes")
 
 
 def points(connection: PlottedConnection) -> pl.DataFrame:
-    """Return all points, with the network of their subflow."""
+    """Return all points of a connection's time-sequence diagram, with the network of their subflow."""
     subflows, names = list(connection.networks), list(connection.networks.values())
     network = pl.col("subflow_id").replace_strict(subflows, names, default="", return_dtype=pl.String)
     return connection.points.with_columns(network=network).select(COLUMNS)
 
 
 def paint(axes: Axes, connection: PlottedConnection, _: pl.DataFrame) -> list[Line2D]:
-    """Draw the diagram, and return the legend entries.
+    """Draw the time-sequence diagram, and return the legend entries.
 
     Data are strokes in the subflows' colours, data sent again are crosses, and acknowledgements are a line.
     """

@@ -1,4 +1,4 @@
-"""Web objects of one cell: times of request and response, and the networks of each."""
+"""Plot the web objects of one cell: the times of request and response, and the networks that carried each response."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,14 +43,17 @@ def shares(text: str) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Waterfall:
-    """A figure with a row per object: the wait, then the response, divided by the networks' shares of its bytes."""
+    """A figure with a row per web object: first the wait for the response, then the response itself.
+
+    The bar of the response is divided by the networks' shares of its bytes.
+    """
 
     title: str
     paper: str
     caption: str
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """Yield a drawing of one cell: the one with the most objects that came over several networks.
+        """Yield a drawing of one cell: the cell with the most objects that came over several networks.
 
         Raises:
             NoDataError: no cell has objects.
@@ -86,7 +89,7 @@ class Waterfall:
 
 
 def _interest(trace: CellTrace) -> tuple[int, int]:
-    """Return the number of objects that came over several networks, and of all objects."""
+    """Return (number of objects of the cell that came over several networks, number of all its objects)."""
     objects = trace.tables["objects"]
     return objects.filter(pl.col("networks").str.contains(",")).height, objects.height
 
@@ -106,7 +109,7 @@ def _bar(axes: Axes, row: int, item: Row, colours: dict[str, str]) -> None:
 
 
 def _response(network: str) -> str:
-    """Return the legend's text of a network.
+    """Return the text of a network in the legend.
 
     The text names no network for objects of a session: they are captured on the loopback.
     """
@@ -114,7 +117,7 @@ def _response(network: str) -> str:
 
 
 def _label(item: Row) -> str:
-    """Return ``…image.png · 200 (8.0 kB, 21 % WiFi) [3]``, as in han2015 fig. 5."""
+    """Return the label of a web object's row, as in han2015 fig. 5: ``…image.png · 200 (8.0 kB, 21 % WiFi) [3]``."""
     url = item["url"] or ""
     short = url if len(url) <= URL_CHARACTERS else "…" + url[-URL_CHARACTERS:]
     parts = shares(item["networks"] or "")

@@ -1,4 +1,4 @@
-"""Bytes of each connection on WiFi and on the cellular network."""
+"""Plot the bytes of each connection on WiFi against those on the cellular network."""
 
 import polars as pl
 
@@ -9,7 +9,7 @@ from mplab.analysis.figures.shapes.scatter import Scatter
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return, for each connection, the unique payload of both directions by network.
+    """Return each connection's unique payload of both directions on WiFi (``x``) and on cellular (``y``), bytes.
 
     The minimum is 1 byte, since the axes are logarithmic. The paths of a session count as one connection.
     """

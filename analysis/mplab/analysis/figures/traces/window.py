@@ -1,4 +1,4 @@
-"""Receive window and data in flight of the largest MPTCP connection, with its reinjections."""
+"""Plot receive window and data in flight of the largest MPTCP connection, with its reinjections."""
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -14,9 +14,10 @@ SIZE = Axis("Bytes", "bytes")
 
 
 def windows(connection: PlottedConnection) -> pl.DataFrame:
-    """Return the bytes in flight and the receive window at each time that has a point.
+    """Return the bytes in flight and the receive window of a connection over time, in the direction with more data.
 
-    Columns: ``direction``; ``time_s``; ``in_flight``: bytes sent but not acknowledged; ``window``: bytes from the last
+    Each row is a time with a point of the time-sequence diagram (data, acknowledgement or window). Columns:
+    ``direction``; ``time_s``; ``in_flight``: bytes sent but not acknowledged; ``window``: bytes from the last
     acknowledged one to the right edge of the window.
     """
     ends = pl.when(pl.col("kind") == "data").then(pl.col("offset") + pl.col("bytes"))
@@ -40,7 +41,7 @@ def windows(connection: PlottedConnection) -> pl.DataFrame:
 
 
 def paint(axes: Axes, connection: PlottedConnection, curves: pl.DataFrame) -> list[Line2D]:
-    """Draw two curves over time, with crosses at the top for reinjections, and return the legend entries."""
+    """Draw window and data in flight over time, with crosses at the top for reinjections; return the legend entries."""
     shown = thinned(curves, MAX_POINTS)
     handles = []
     for column, colour, label in (("window", WINDOW, "Receive window"), ("in_flight", FLIGHT, "In flight")):

@@ -1,4 +1,4 @@
-"""Box plots of the largest announced receive window of a connection, by the bytes of the connection."""
+"""Draw box plots of the largest receive window that each connection announced, by classes of its bytes."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ ABOVE = "10 MB or more"
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return, for each connection, the largest window that either side announced, by class of its bytes."""
+    """Return the largest window, bytes, that either end of a connection announced; the variants are size classes."""
     return traces.each(
         lambda trace: (
             trace.tables["directions"]
@@ -25,7 +25,7 @@ def values(traces: Traces) -> pl.DataFrame:
 
 
 def _class() -> pl.Expr:
-    """Return an expression for the class, as ``ORDER|NAME`` (``1|10–100 kB``), so that classes sort by size."""
+    """Return an expression for a connection's size class as ``ORDER|NAME`` (``1|10–100 kB``), which sorts by size."""
     expression = pl.lit(f"{len(CLASSES)}|{ABOVE}")
     for index, (limit, name) in reversed(list(enumerate(CLASSES))):
         expression = pl.when(pl.col("bytes") < limit).then(pl.lit(f"{index}|{name}")).otherwise(expression)
