@@ -140,9 +140,9 @@ class RunningTry:
         return progress_of(self._directory)
 
     def request(self, *, wait: bool) -> None:
-        """Order the run to pause (`wait`) or to continue; do nothing if this was the last order.
+        """Ask the run to pause (`wait`) or to continue; do nothing if this was the last request.
 
-        No order is sent before the run has logged an event in this try, because a resumed run ignores earlier orders.
+        No request is sent before the run has logged an event in this try, because a resumed run ignores earlier requests.
         """
         if wait != self._waits and _size(self._directory.events_file) > self._begun_at:
             self._waits = wait

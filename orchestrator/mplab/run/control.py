@@ -25,9 +25,9 @@ _POLL_S = 0.5
 
 
 class RunControl(Closing):
-    """Follows the orders in a run's own events: ``pause_asked``, ``continue_asked``, ``deadline_set``.
+    """Follows the requests in a run's own events: ``pause_asked``, ``continue_asked``, ``deadline_set``.
 
-    A resumed run ignores the orders that were sent before it was resumed.
+    A resumed run ignores the requests that were sent before it was resumed.
 
     Args:
         events: the run's log; this process writes to it too.
