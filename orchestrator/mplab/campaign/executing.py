@@ -105,7 +105,7 @@ def newest_of(file: Path, campaigns: Path) -> CampaignDirectory | None:
 
 
 def send(directory: CampaignDirectory, event: CampaignEvent) -> None:
-    """Order the process that runs a campaign to pause or to continue it: append the order to the campaign's events.
+    """Ask the process that runs a campaign to pause or to continue it, by an event in the campaign's log.
 
     Raises:
         InputError: no process runs the campaign.

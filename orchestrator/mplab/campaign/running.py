@@ -142,7 +142,7 @@ class RunningTry:
     def request(self, *, wait: bool) -> None:
         """Ask the run to pause (`wait`) or to continue; do nothing if this was the last request.
 
-        No request is sent before the run has logged an event in this try, because a resumed run ignores earlier requests.
+        No request is sent before the run has logged an event in this try: a resumed run ignores earlier requests.
         """
         if wait != self._waits and _size(self._directory.events_file) > self._begun_at:
             self._waits = wait

@@ -229,4 +229,4 @@ class RunCallbacks:
 
 
 SILENT = RunCallbacks()
-"""A `Watch` whose functions do nothing."""
+"""`RunCallbacks` whose functions do nothing."""
