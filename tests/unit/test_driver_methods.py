@@ -1,4 +1,4 @@
-"""A driver overrides what its base class defines: a method that only the driver has is one that nobody calls."""
+"""Every public method of a driver overrides one of its base class; nothing would call others."""
 
 from collections.abc import Iterator
 from inspect import isfunction

@@ -32,10 +32,9 @@ _SWIPE_MS = 250
 
 def key_name(word: str) -> str:
     """Return the name of a key: ``26``, ``KEYCODE_POWER`` and ``POWER`` are ``POWER``. Raises ValueError."""
-    name = word.upper().removeprefix("KEYCODE_")
-    if not name.isdigit() or (len(name) == 1 and int(name) not in _KEYS):
-        return name
-    code = int(name)
+    if not word.isdigit():
+        return word.upper().removeprefix("KEYCODE_")
+    code = int(word)
     if _FIRST_DIGIT <= code < _FIRST_DIGIT + 10:
         return str(code - _FIRST_DIGIT)
     if _FIRST_LETTER <= code < _FIRST_LETTER + 26:
