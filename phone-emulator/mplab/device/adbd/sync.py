@@ -1,4 +1,4 @@
-"""Serve ``sync:``: copy files to and from the device (SYNC.TXT, and version 2 of STAT and LIST)."""
+"""Serve ``sync:``: list files, and copy them to and from the device (SYNC.TXT, and version 2 of STAT and LIST)."""
 
 import errno
 import os
@@ -22,11 +22,11 @@ _MASK = 0xFFFFFFFF
 
 
 class _Failure(Exception):  # noqa: N818 - the protocol's own word
-    """The reason for a FAIL answer."""
+    """A sync request failed; the text is sent to the host in a FAIL answer."""
 
 
 class SyncService:
-    """Answers the sync requests of one stream."""
+    """Service that answers the sync requests on one stream."""
 
     def __init__(self, backend: Backend, stream: Stream) -> None:
         self._backend = backend
