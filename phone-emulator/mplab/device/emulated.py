@@ -1,4 +1,4 @@
-"""Define `EmulatedDevice`, which combines adbd, system, network and Android to a device."""
+"""Define `EmulatedDevice`, which combines adbd, system, network and Android into a device."""
 
 import asyncio
 import contextlib

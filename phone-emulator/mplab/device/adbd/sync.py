@@ -34,7 +34,7 @@ class SyncService:
         self._modified = 0
 
     async def serve(self) -> None:
-        """Answer requests until QUIT, or until one fails."""
+        """Answer sync requests until the host sends QUIT, or until a request fails."""
         while True:
             kind, length = _REQUEST.unpack(await self._stream.read_exactly(_REQUEST.size))
             if kind == b"QUIT":

@@ -18,12 +18,12 @@ class RadioControl:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start the task. Both interfaces must be down."""
+        """Start the task that follows the switches. Both interfaces must be down."""
         self._changed.set()
         self._task = asyncio.create_task(self._work())
 
     async def stop(self) -> None:
-        """Stop the task. The interfaces stay as they are."""
+        """Stop the task that follows the switches. The interfaces stay as they are."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -58,7 +58,7 @@ class LogBuffer:
 
     @property
     def last(self) -> int:
-        """Return the number of the last line."""
+        """Return the number of the newest line; 0: nothing was written yet."""
         return self._count
 
     async def wait(self, after: int) -> None:

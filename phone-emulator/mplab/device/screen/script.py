@@ -207,7 +207,7 @@ class Dialog(Panel):
 
 
 class Page(Panel):
-    """A screen of an app."""
+    """A screen of a scripted app."""
 
     activity: str | None = None
     """Activity that the app reports while the screen is shown; None: that of the previous screen."""
@@ -218,7 +218,7 @@ class Page(Panel):
 
 
 class AppScript(_Strict):
-    """A scripted app."""
+    """Content of a scripted app's file."""
 
     package: Package
     title: str = Field(min_length=1)

@@ -100,7 +100,7 @@ class Post(TypedDict):
 
 @dataclass
 class Account:
-    """The photos and posts of one account."""
+    """The photos and posts that one account has sent."""
 
     photos: dict[str, Photo] = field(default_factory=dict)
     posts: list[Post] = field(default_factory=list)

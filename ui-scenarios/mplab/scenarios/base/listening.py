@@ -37,7 +37,7 @@ _LISTEN_BOUNDS = between("listen", 1, LONGEST_S, "from {least} to {most} is poss
 
 
 class ListeningParameters(Parameters):
-    """Parameters of every app that is listened to."""
+    """Parameters of every scenario that listens to an app."""
 
     listen: Annotated[DurationS, _LISTEN_BOUNDS] = Field(LONGEST_S, description="Listening time, from the tap on.")
     patience: Annotated[DurationS, between("patience", 1, 60, "from {least} to {most} is needed")] = Field(
@@ -90,11 +90,11 @@ class ListeningScenario(Scenario[ListeningParameters]):
         """
 
     def time_limit_s(self, parameters: ListeningParameters) -> float:
-        """Return the listening time plus 45 s, in s."""
+        """Return the listening time plus 45 s."""
         return parameters.listen + _BESIDE_S
 
     def estimate_s(self, parameters: ListeningParameters) -> float:
-        """Return the listening time plus 1 s to load the page, in s."""
+        """Return the listening time plus 1 s to load the page."""
         return parameters.listen + 1
 
     @contextmanager

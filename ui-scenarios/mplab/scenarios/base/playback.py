@@ -85,7 +85,7 @@ class PlaybackScenario(Scenario[PlaybackParameters]):
         self.app = app
 
     def time_limit_s(self, parameters: PlaybackParameters) -> float:
-        """Return the estimated duration plus 30 s, but at least 120 s; in s."""
+        """Return the estimated duration plus 30 s, but at least 120 s."""
         return math.ceil(max(MAX_TEST_S, self.estimate_s(parameters) + _SLACK_S))
 
     def estimate_s(self, parameters: PlaybackParameters) -> float:

@@ -47,7 +47,7 @@ Size = Annotated[
 
 
 class UploadParameters(Parameters):
-    """Parameters of every upload; the file goes in one piece."""
+    """Parameters of every scenario that uploads files. By default each file is sent in one piece."""
 
     size: Size = Field(20_000_000, description="Size of a file.")
     files: int = Field(2, ge=1, le=5, description="Maximum number of files, one after the other.")

@@ -105,7 +105,7 @@ class DownloadScenario(Scenario[DownloadParameters]):
     socks = True
 
     def time_limit_s(self, parameters: DownloadParameters) -> float:
-        """Return the time for all bytes at 200 kbit/s, but at most 120 s and at least 3 times the estimate; in s."""
+        """Return the time for all bytes at 200 kbit/s, but at most 120 s and at least 3 times the estimate."""
         slow = 10 + parameters.waiting_s + parameters.total_bytes * 8 / 1000 / _SLOW_KBPS
         usual = self.estimate_s(parameters) - parameters.waiting_s
         return math.ceil(max(min(MAX_TEST_S, slow), 10 + parameters.waiting_s + 3 * usual))

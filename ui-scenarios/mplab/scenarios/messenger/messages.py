@@ -72,8 +72,8 @@ def observations(
         receiver: report of the second phone.
 
     Raises:
-        StepError: a message was sent that was not planned, a message arrived with other content, or a browser's clock
-            differs from the host's by more than `CLOCK_TOLERANCE_S`.
+        StepError: a message was sent that was not planned, a message arrived with other content, or the time stamps of
+            a browser differ from its system's clock by more than `CLOCK_TOLERANCE_S`.
     """
     for whose, report in (("the phone", sender), ("the second phone", receiver)):
         if abs(report["clock_ahead_s"]) > CLOCK_TOLERANCE_S:

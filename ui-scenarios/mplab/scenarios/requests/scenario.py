@@ -87,15 +87,15 @@ class RequestsScenario(Scenario[RequestsParameters]):
     socks = True
 
     def time_limit_s(self, parameters: RequestsParameters) -> float:
-        """Return the duration if no request is answered, plus 10 s; in s."""
+        """Return the duration if no request is answered, plus 10 s."""
         return math.ceil(parameters.duration_s(parameters.patience) + _AFTER_S)
 
     def estimate_s(self, parameters: RequestsParameters) -> float:
-        """Return the duration if every request is answered within a period, plus 1 s; in s."""
+        """Return the duration if every request is answered within a period, plus 1 s."""
         return parameters.duration_s(0) + 1
 
     def open(self, context: Context, parameters: RequestsParameters) -> AbstractContextManager["_Session"]:
-        """Yield the session; nothing is prepared."""
+        """Return a context manager that yields the session. It prepares nothing."""
         return nullcontext(_Session(context, parameters))
 
 

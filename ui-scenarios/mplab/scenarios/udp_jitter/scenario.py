@@ -56,15 +56,15 @@ class UdpJitterScenario(Scenario[UdpJitterParameters]):
     parameters = UdpJitterParameters
 
     def time_limit_s(self, parameters: UdpJitterParameters) -> float:
-        """Return the longest time for name lookup, sending and the wait after it, plus 5 s; in s."""
+        """Return the longest time for name lookup, sending and the wait after it, plus 5 s."""
         return parameters.duration + _AFTER_S + _LOOKUP_TIMEOUT_S + 5
 
     def estimate_s(self, parameters: UdpJitterParameters) -> float:
-        """Return the time for which datagrams are sent, plus 1 s; in s."""
+        """Return the time for which datagrams are sent, plus 1 s."""
         return parameters.duration + 1
 
     def open(self, context: Context, parameters: UdpJitterParameters) -> AbstractContextManager["_Session"]:
-        """Yield the session; nothing is prepared."""
+        """Return a context manager that yields the session. It prepares nothing."""
         return nullcontext(_Session(context, parameters))
 
 

@@ -65,7 +65,7 @@ _USUAL_KBPS, _USUAL_RTT_S, _ROUND_TRIPS = 7000.0, 0.06, 8
 
 
 class PagesParameters(Parameters, ABC):
-    """Parameters of every scenario that loads pages; a subclass gives the rest after each page."""
+    """Parameters of every scenario that loads pages. A subclass adds the pause after each page."""
 
     sites: tuple[Slug, ...] = Field(SLUGS, min_length=1, description="Sites to load, of han2015 table 1.")
     http: Literal["h2", "h1"] = Field("h2", description="HTTP/2 or HTTP/1.1, both over TLS.")
@@ -131,7 +131,7 @@ class PagesScenario(Scenario[PagesParameters]):
         return {}
 
     def time_limit_s(self, parameters: PagesParameters) -> float:
-        """Return three times the estimate plus 30 s, but at least 120 s; in s."""
+        """Return three times the estimate plus 30 s, but at least 120 s."""
         return math.ceil(max(MAX_TEST_S, 30 + 3 * self.estimate_s(parameters)))
 
     def estimate_s(self, parameters: PagesParameters) -> float:
