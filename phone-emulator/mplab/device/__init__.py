@@ -1,4 +1,4 @@
-"""Emulate an Android device: the device side of adb, and a phone behind it that stock clients accept as a real one."""
+"""Emulate an Android phone: the device side of adb, and a phone behind it that stock clients take for a real one."""
 
 from mplab.device.device import Device
 from mplab.device.settings import DeviceSettings

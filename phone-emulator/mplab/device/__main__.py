@@ -1,6 +1,6 @@
 """``python -m mplab.device``: run an emulated Android device until Ctrl-C.
 
-``serve SETTINGS`` is the device's own process, which `Device` starts.
+With the arguments ``serve SETTINGS`` it is the process that `Device` starts for a device.
 """
 
 import argparse
@@ -21,7 +21,7 @@ _POLL_S = 0.2
 
 
 def main(argv: list[str]) -> int:
-    """Start a device, print its facts as one line of JSON, and return the exit code when it has ended."""
+    """Start a device, print its facts as one line of JSON, and wait until the device ends. Return the exit code."""
     if argv[:1] == ["serve"]:
         return serve(argv)
     parser = argparse.ArgumentParser(

@@ -1,7 +1,7 @@
-"""Answer commands of the emulated device in this process, on the streams of their caller.
+"""Answer the device's own commands in this process: each call uses the standard streams of the command's caller.
 
-On the device, each of these commands is a link to a small program, the applet (``phone-emulator/applet``). It sends one
-packet with its arguments and its three standard streams (SCM_RIGHTS), and waits for the exit code.
+On the device, each of these commands is a link to a small program, the applet (``phone-emulator/applet``). The applet
+sends one packet with its arguments and its three standard streams (SCM_RIGHTS), and waits for the exit code.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _EXIT_KILLED = 128 + signal.SIGKILL
 
 
 class CommandError(Exception):
-    """A command failed: `text` is written to its standard error, `code` is its exit code."""
+    """A command failed. `text` is written to its standard error, and `code` is its exit code."""
 
     def __init__(self, text: str, code: int = 1) -> None:
         super().__init__(text)
@@ -35,17 +35,18 @@ class CommandError(Exception):
 
 
 class Call:
-    """A command that was called on the device.
+    """A call of a command on the device.
 
     Attributes:
         argv: name and arguments of the command.
-        cwd: working directory of the caller, a path of the device.
+        cwd: working directory of the caller, a path on the device.
         env: environment of the caller.
         uid: user id of the caller; root is 0.
-        root: the caller is root and has the capability CAP_SYS_ADMIN.
-        streams: descriptors of standard input, output and error.
-        writers: threads for reads and writes of the streams, which may block.
-        handles_signals: True: a signal is passed to `wait_signal`. False: a signal ends the command. A handler sets it.
+        root: True: the caller is root and has the capability CAP_SYS_ADMIN.
+        streams: file descriptors of standard input, output and error.
+        writers: threads that read and write the streams, which can block.
+        handles_signals: set by the command's handler. True: a signal is returned by `wait_signal`. False: a signal ends
+            the command.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Call:
         return await asyncio.get_running_loop().run_in_executor(self.writers, os.read, self.streams[0], 65536)
 
     async def read_all(self, limit: int | None = None) -> bytes:
-        """Return the standard input to its end. With `limit`, stop after the block that reaches `limit` bytes."""
+        """Return the standard input up to its end; with `limit`, only up to the block that reaches `limit` bytes."""
         parts, size = [], 0
         while (limit is None or size < limit) and (block := await self.read()):
             parts.append(block)
@@ -90,11 +91,11 @@ class Call:
         return b"".join(parts)
 
     def signalled(self, number: int) -> None:
-        """Deliver a signal to the command."""
+        """Deliver the signal `number` to the command's handler, for `wait_signal`."""
         self._signals.put_nowait(number)
 
     async def wait_signal(self) -> int:
-        """Wait for the next signal, and return its number."""
+        """Wait for the next signal to the command, and return its number."""
         return await self._signals.get()
 
     async def _write(self, descriptor: int, data: str | bytes) -> None:
@@ -110,15 +111,15 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 Handler = Callable[[Call], Awaitable[int]]
-"""Function that answers a call and returns the exit code."""
+"""Function that answers a call, and returns the exit code of the command."""
 
 
 class CallServer:
-    """A server at a unix socket (SOCK_SEQPACKET) that receives calls and runs their handlers.
+    """A server at a unix socket (SOCK_SEQPACKET). It receives calls of commands, and runs the commands' handlers.
 
     Args:
         path: path of the socket.
-        handlers: command name → handler.
+        handlers: name of a command → its handler.
     """
 
     def __init__(self, path: Path, handlers: Mapping[str, Handler]) -> None:
@@ -129,7 +130,7 @@ class CallServer:
         self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="streams")
 
     def start(self) -> None:
-        """Start to listen."""
+        """Start to listen for calls."""
         self._path.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
         self._socket.bind(str(self._path))
@@ -138,7 +139,7 @@ class CallServer:
         asyncio.get_running_loop().add_reader(self._socket, self._accept)
 
     async def stop(self) -> None:
-        """Stop listening, and cancel running calls."""
+        """Stop listening, and cancel the calls that are still running."""
         if self._socket is not None:
             asyncio.get_running_loop().remove_reader(self._socket)
             self._socket.close()
@@ -176,7 +177,7 @@ class CallServer:
                 os.close(descriptor)
 
     async def _answer(self, call: Call, conn: socket.socket) -> int:
-        """Run the handler until it ends, the caller ends it, or its output has no reader. Return the exit code."""
+        """Run the handler of a call. Cancel it if the caller ends or no one reads its output. Return the exit code."""
         handler = self._handlers.get(call.argv[0])
         if handler is None:
             await call.err(f"{call.argv[0]}: not found\n")
@@ -213,9 +214,9 @@ async def _run(handler: Handler, call: Call) -> int:
 
 
 async def _listen(call: Call, conn: socket.socket) -> int:
-    """Wait until the caller has ended, or a signal ends the command. Return the command's exit code.
+    """Wait until the caller has ended, or has sent a signal that ends the command. Return the command's exit code.
 
-    A handler with `handles_signals` receives the signals instead.
+    If the command's handler has set `handles_signals`, signals are delivered to the handler and do not end the command.
     """
     while True:
         await _readable(conn)
@@ -242,7 +243,7 @@ async def _readable(sock: socket.socket) -> None:
 
 
 async def _no_reader(descriptor: int) -> None:
-    """Wait until a pipe has no reader; wait forever for a file or a terminal."""
+    """Wait until no process reads from the pipe `descriptor`. For a file or a terminal, wait forever."""
     loop = asyncio.get_running_loop()
     gone: asyncio.Future[None] = loop.create_future()
     poll = select.epoll()

@@ -1,8 +1,8 @@
-"""Run this machine's Chromium as the browser of the emulated device's scripted app Chrome.
+"""Run this machine's Chromium as the browser behind Chrome, a scripted app of the emulated device.
 
 ``python -m mplab.device.chromium serve NAME`` runs Chromium without a screen in the caller's network. Its DevTools are
 at the abstract socket NAME, like those of Chrome on Android. With an empty NAME, ``serve`` ends at once.
-``load NAME URL`` opens a page in this Chromium. After the load event it writes ``bytes=B objects=N seconds=S``, like
+``load NAME URL`` opens a page in this Chromium. After the load event it prints ``bytes=B objects=N seconds=S``, like
 ``apps/page.py``.
 """
 
@@ -34,7 +34,7 @@ _POLL_S = 0.05
 
 
 def connect(name: str) -> socket.socket:
-    """Connect to an abstract socket. Raises OSError."""
+    """Return a socket that is connected to the abstract socket `name`. Raises OSError."""
     sock = socket.socket(socket.AF_UNIX)
     try:
         sock.connect(b"\0" + name.encode())
@@ -45,24 +45,24 @@ def connect(name: str) -> socket.socket:
 
 
 async def serve(name: str, cacert: str, proxy: str) -> None:
-    """Run the browser until the browser or this program's parent ends, or until SIGTERM.
+    """Run Chromium until it ends, the parent of this process ends, or SIGTERM arrives.
 
     Args:
-        name: name of the socket. A client that connects before the browser is up waits.
-        cacert: PEM file of the certificate authority that the browser trusts. With the system's list, `CACERT`, the
-            browser uses its built-in list.
-        proxy: HTTP proxy of the browser, ``HOST:PORT``; "": none. It stays the same while the browser runs, unlike that
-            of Chrome on Android.
+        name: name of the abstract socket for DevTools. A client that connects before Chromium is up has to wait.
+        cacert: PEM file of the certificate authority that Chromium trusts; `CACERT`, the system's list: Chromium uses
+            its built-in list.
+        proxy: HTTP proxy of Chromium, ``HOST:PORT``; "": no proxy. Unlike the proxy of Chrome on Android, it cannot
+            change while Chromium runs.
 
     Raises:
-        LabNotReadyError: the browser, or a program that it needs, is missing.
-        MplabError: the browser has ended by itself.
+        LabNotReadyError: Chromium, or a program that is needed to run it, is missing.
+        MplabError: Chromium has ended by itself.
         OSError: the socket is in use.
     """
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Relay a connection after the browser is up."""
+        """Relay a client's connection to Chromium, as soon as Chromium is up."""
         with contextlib.suppress(OSError), contextlib.closing(writer):
             to_browser = await asyncio.open_connection("127.0.0.1", await port)
             with contextlib.closing(to_browser[1]):
@@ -87,7 +87,7 @@ async def serve(name: str, cacert: str, proxy: str) -> None:
 
 @contextlib.contextmanager
 def _browser(folder: Path, cacert: str, proxy: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Start Chromium with all its files in `folder`. It is killed when this program ends, for any reason."""
+    """Run Chromium with all its files in `folder`. It is killed at exit, and also if this process is killed."""
     home, profile = folder / "home", folder / "profile"
     (profile / "Default").mkdir(parents=True)
     (profile / "Default" / "Preferences").write_text(json.dumps(PREFERENCES))
@@ -112,7 +112,7 @@ def _browser(folder: Path, cacert: str, proxy: str) -> Iterator[subprocess.Popen
 
 
 def _port(profile: Path) -> int:
-    """Return the TCP port of the browser's DevTools, from its profile; 0 as long as it is unknown."""
+    """Return the TCP port of Chromium's DevTools, which it writes to its profile folder; 0 before it has done so."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int((profile / PORT_FILE).read_text().splitlines()[0])
     return 0
@@ -127,7 +127,11 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 
 
 def load(name: str, url: str) -> str:
-    """Open a page; return ``bytes=B objects=N seconds=S``. Raises MplabError if browser or page fail."""
+    """Open a page in the Chromium at the socket `name`. Return ``bytes=B objects=N seconds=S`` for the load.
+
+    Raises:
+        MplabError: Chromium does not answer, or the page was not loaded.
+    """
     if not wait_until(lambda: _answers(name), _START_TIMEOUT_S, interval_s=_POLL_S):
         raise MplabError("Chromium does not answer")
     with DevTools("Chromium", lambda: connect(name)).tab(timeout_s=_START_TIMEOUT_S) as tab:
@@ -139,7 +143,7 @@ def load(name: str, url: str) -> str:
 
 
 def _transferred_bytes(events: Sequence[Event]) -> dict[str, int]:
-    """Return the id of each HTTP request → bytes of headers and body on the network."""
+    """Return id of each HTTP request in DevTools events → bytes of its response, headers included, on the network."""
     requests: dict[str, int] = {}
     for event in events:
         method, parameters = event["method"], event["params"]
@@ -158,7 +162,7 @@ def _answers(name: str) -> bool:
 
 
 def main() -> int:
-    """Return the exit code: 0, or 1 if the browser could not be started or the page was not loaded."""
+    """Run the program. Return the exit code: 0, or 1 if Chromium failed or the page was not loaded."""
     parser = argparse.ArgumentParser()
     parser.add_argument("verb", choices=("serve", "load"))
     parser.add_argument("name")

@@ -1,4 +1,4 @@
-"""Control a running device over an abstract unix socket: one JSON object per line, in both directions."""
+"""Control a running device over an abstract unix socket. Requests and answers are JSON objects, one on each line."""
 
 import asyncio
 import json
@@ -18,18 +18,23 @@ _TIMEOUT_S = 60.0
 _CREDENTIALS = struct.Struct("3i")
 
 Message = dict[str, Any]
-"""Request or answer of a device's control socket: JSON; the keys depend on the operation."""
+"""Request or answer on a device's control socket: a JSON object, whose keys depend on the operation."""
 Operation = Callable[[Message], Awaitable[Message]]
-"""Function that performs a request, and returns its answer without the key ``ok``."""
+"""Function that carries out a request, and returns the answer without the key ``ok``."""
 
 
 def control_name(pid: int, serial: str) -> str:
-    """Return the name of a device's socket, without the leading zero byte."""
+    """Return the name of the control socket of a device, without the leading zero byte.
+
+    Args:
+        pid: id of the device's process.
+        serial: serial number of the device.
+    """
     return f"{_PREFIX}{pid}/{serial}"
 
 
 class ControlServer:
-    """A server that answers requests of root and of this process's user; other users are disconnected."""
+    """A server that answers control requests of root and of this process's user. It disconnects other users."""
 
     def __init__(self, name: str, operation: Operation) -> None:
         self._name = name
@@ -37,13 +42,13 @@ class ControlServer:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Start to listen."""
+        """Start to listen for requests."""
         sock = socket.socket(socket.AF_UNIX)
         sock.bind(b"\0" + self._name.encode())
         self._server = await asyncio.start_unix_server(self._connected, sock=sock)
 
     async def stop(self) -> None:
-        """Stop listening."""
+        """Stop listening for requests."""
         if self._server is not None:
             self._server.close()
 
@@ -68,10 +73,10 @@ class ControlServer:
 
 
 def ask(name: str, request: Message, *, timeout_s: float = _TIMEOUT_S) -> Message:
-    """Send a request to a running device, and return the answer.
+    """Send a request to a device's control socket `name`. Return the answer without the key ``ok``.
 
     Raises:
-        DeviceError: it does not answer, or it refuses.
+        DeviceError: the device does not answer, or refuses the request.
     """
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(timeout_s)
@@ -88,7 +93,7 @@ def ask(name: str, request: Message, *, timeout_s: float = _TIMEOUT_S) -> Messag
 
 
 def running_devices() -> dict[str, str]:
-    """Return serial → control socket of the devices that run in this network namespace."""
+    """Return serial number → name of the control socket, for each device that runs in this network namespace."""
     devices = {}
     for line in Path("/proc/net/unix").read_text().splitlines():
         if match := _LISTED.search(line):
@@ -97,10 +102,13 @@ def running_devices() -> dict[str, str]:
 
 
 def find_device(serial: str = "") -> str:
-    """Return the control socket of the device `serial`, or with "" that of the only device.
+    """Return the name of a device's control socket.
+
+    Args:
+        serial: serial number of the device; "": the only device that runs.
 
     Raises:
-        LabNotReadyError: no such device runs, or several run and `serial` is "".
+        LabNotReadyError: no such device runs; or `serial` is "", and none or several devices run.
     """
     devices = running_devices()
     if serial in devices:

@@ -1,4 +1,4 @@
-"""Run an emulated device as a context."""
+"""Define `Device`, a context manager that runs an emulated device in a process of its own."""
 
 import contextlib
 import json
@@ -21,12 +21,12 @@ _STOP_TIMEOUT_S = 15.0
 
 
 class Device:
-    """An emulated device in its own process, started on entry.
+    """An emulated device in a process of its own. As a context manager it runs from entry to exit.
 
     Args:
         settings: settings of the device.
-        node: node of a lab whose network the device uses, like the lab's ``phone``. Without a node the device has its
-            own network: ``wlan0`` and ``rmnet0``, each with a router that forwards nothing.
+        node: node of a lab whose network the device uses, like the lab's ``phone``. Without a node, the device has a
+            network of its own: ``wlan0`` and ``rmnet0``, each with a router that forwards nothing.
     """
 
     def __init__(self, settings: DeviceSettings | None = None, node: Node | None = None) -> None:
@@ -39,9 +39,9 @@ class Device:
         """Start the device, and wait until adb can connect.
 
         Raises:
-            LabNotReadyError: a program that it needs is missing.
-            InputError: its phone file is wrong.
-            DeviceError: it cannot be started.
+            LabNotReadyError: a program that the emulator needs is missing.
+            InputError: the phone file is wrong.
+            DeviceError: the device cannot be started.
         """
         self.start()
         return self
@@ -74,7 +74,7 @@ class Device:
         self._facts = facts
 
     def stop(self) -> None:
-        """Stop the device; nothing of it remains."""
+        """Stop the device. None of its processes and files remain."""
         if self._process is None:
             return
         process, self._process = self._process, None
@@ -95,30 +95,34 @@ class Device:
 
     @property
     def pid(self) -> int:
-        """Return the id of the device's process."""
+        """Return the id of the process that runs the emulator."""
         return int(self._facts["pid"])
 
     @property
     def address(self) -> str:
-        """Return the address for ``adb connect``, like ``127.0.0.1:40123``. adb also uses it as the serial number."""
+        """Return the address for ``adb connect``, like ``127.0.0.1:40123``; adb also uses it as the device's serial."""
         return str(self._facts["address"])
 
     @property
     def serial(self) -> str:
-        """Return the value of ``getprop ro.serialno``."""
+        """Return the serial number of the phone: the value of ``getprop ro.serialno``."""
         return str(self._facts["serial"])
 
     @property
     def facts(self) -> Message:
-        """Return serial, address, model and other facts."""
+        """Return facts about the device: its serial number, address, model, … (see `process.facts`)."""
         return dict(self._facts)
 
     def fault(self, name: str, **parameters: object) -> Message:
-        """Cause a fault of `faults.FAULTS`, and return its result; ``clear`` ends faults. Raises DeviceError."""
+        """Cause the fault `name` of `faults.FAULTS`; ``clear`` ends faults. Return the fault's result, mostly empty.
+
+        Raises:
+            DeviceError: the device does not answer, or refuses the fault or its parameters.
+        """
         return dict(self.ask({"op": "fault", "name": name, **parameters}).get("result", {}))
 
     def state(self) -> Message:
-        """Return radios, battery, app in front, running agents and last lines of the log. Raises DeviceError."""
+        """Return the device's radios, battery, app in front, running agents and last log lines. Raises DeviceError."""
         return self.ask({"op": "state"})
 
     def ask(self, request: Message) -> Message:
@@ -127,7 +131,7 @@ class Device:
 
 
 def device_argv(settings: DeviceSettings) -> list[str]:
-    """Return the command that runs a device in the foreground."""
+    """Return the command line of the process that runs a device with these settings, in the foreground."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     python = [sys.executable, "-m", "mplab.device", "serve", json.dumps(asdict(settings))]
     return [str(UNSHARE.path()), *user, "--mount", "--", *python]

@@ -1,4 +1,4 @@
-"""Assemble the emulated device from adbd, system, network and Android."""
+"""Define `EmulatedDevice`, which combines adbd, system, network and Android into a device."""
 
 import asyncio
 import contextlib
@@ -34,14 +34,14 @@ _SERVICES_LATER = 0.3
 
 
 class EmulatedDevice:
-    """A device. It implements `mplab.device.adbd.Backend` for adbd.
+    """An emulated device. It implements `mplab.device.adbd.Backend`, the interface that its adbd uses.
 
     Args:
         settings: address, network, serial number and trusted hosts of the device.
-        model: phone that it emulates.
-        screen: its screen.
+        model: phone that the device emulates.
+        screen: screen of the phone.
         agents: programs of UI test frameworks that can be started on the device.
-        runtime: empty folder in a file system that ends with this process.
+        runtime: empty folder in a file system that disappears with this process.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class EmulatedDevice:
         await self.adbd.start()
 
     async def stop(self) -> None:
-        """Switch the device off; a lab's network is restored."""
+        """Switch the device off. If it uses the network of a lab, restore that network."""
         for task in self._works:
             task.cancel()
         await asyncio.gather(*self._works, return_exceptions=True)
@@ -128,11 +128,11 @@ class EmulatedDevice:
             await self.system.files(root=True).run(partial(put, path, text))
 
     def reboot(self, reason: str = "", *, seconds: float | None = None) -> None:
-        """Start a reboot; with the reason ``poweroff`` the device stays off.
+        """Start a reboot in the background.
 
         Args:
-            reason: argument of ``adb reboot``.
-            seconds: duration of the reboot, instead of that in the phone file.
+            reason: argument of ``adb reboot``; ``poweroff``: the device stays off.
+            seconds: duration of the reboot, s; None: the duration in the phone file.
         """
         self._work(self._reboot(reason, self.state.model.boot_s if seconds is None else seconds))
 
@@ -154,7 +154,7 @@ class EmulatedDevice:
         self.android.start()
 
     def restart_adbd(self, *, seconds: float = _ADBD_RETURNS_S, port: int | None = None) -> None:
-        """Restart adbd after `seconds`, optionally at another port."""
+        """Stop adbd now, and start it again after `seconds`; with `port`, at this TCP port."""
 
         async def work() -> None:
             await asyncio.sleep(0.05)
@@ -175,7 +175,7 @@ class EmulatedDevice:
 
     @property
     def banner(self) -> bytes:
-        """Return the payload of adbd's CNXN message."""
+        """Return the payload of the CNXN message that adbd sends: the phone's names and adbd's features."""
         product = self.state.model.product
         parts = [
             f"ro.product.name={product}",
@@ -187,11 +187,11 @@ class EmulatedDevice:
 
     @property
     def trusted_keys(self) -> Sequence[str] | None:
-        """Return the public keys of trusted hosts."""
+        """Return the public keys of the hosts that the device trusts."""
         return [] if self.trust == "nobody" else self._keys
 
     def offer_key(self, key: str) -> bool:
-        """Return whether the device's user accepts a host's key; an accepted key is stored."""
+        """Return whether the device's user accepts the public key of a new host. An accepted key is stored."""
         if self.trust == "any":
             self._keys.append(key)
             return True
@@ -204,7 +204,7 @@ class EmulatedDevice:
     async def spawn(
         self, command: str, *, terminal: bool, merged: bool, env: Mapping[str, str] | None = None
     ) -> Channel:
-        """Start a command line in the device's shell. Raises DeviceError if the device is down."""
+        """Start a command line in the device's shell, as `Backend.spawn`. Raises DeviceError if the device is down."""
         uid = 0 if self.state.adb_root else SHELL_UID
         argv = ["/system/bin/sh", "-c", command] if command else ["/system/bin/sh", "-"]
         if not terminal:
@@ -220,11 +220,15 @@ class EmulatedDevice:
         return Channel(process, ours)
 
     async def on_files(self, action: Callable[[], Result]) -> Result:
-        """Run `action` with the device's file system, as adb's user. Raises DeviceError if the device is down."""
+        """Call `action` with the device's files, as adb's user. Return its result.
+
+        Raises:
+            DeviceError: the device is down.
+        """
         return await self.system.files(root=self.state.adb_root).run(action)
 
     async def dial(self, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect to a socket inside the device. Raises OSError, ValueError."""
+        """Connect to a socket at an address inside the device, as `Backend.dial`. Raises OSError, ValueError."""
         kind, _, name = address.partition(":")
         if kind == "tcp":
             port = _port(name)
@@ -248,7 +252,12 @@ class EmulatedDevice:
             raise
 
     def listen(self, address: str) -> socket.socket:
-        """Return a listening socket inside the device. Raises OSError, ValueError."""
+        """Return a socket that listens inside the device, at ``tcp:PORT`` or ``localabstract:NAME``.
+
+        Raises:
+            OSError: the address is in use.
+            ValueError: the kind of address is unknown.
+        """
         kind, _, name = address.partition(":")
         if kind == "tcp":
             sock = socket_in(self.system.pid, socket.AF_INET)
@@ -269,7 +278,7 @@ class EmulatedDevice:
         return sock
 
     def request(self, service: str) -> str:
-        """Handle a service of adbd itself: ``reboot:``, ``root:``, …. Raises ValueError."""
+        """Handle a host's request to adbd itself: ``reboot:``, ``root:``, …. Return the answer. Raises ValueError."""
         kind, _, argument = service.partition(":")
         if kind == "reboot":
             self.reboot(argument)
@@ -303,7 +312,7 @@ class EmulatedDevice:
         return "restarting adbd as non root\n"
 
     async def delay(self) -> None:
-        """Sleep for `delay_s`, which the fault ``slow`` sets."""
+        """Wait for `delay_s` before a message is handled; the fault ``slow`` sets this time."""
         if self.delay_s:
             await asyncio.sleep(self.delay_s)
 

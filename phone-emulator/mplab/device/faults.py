@@ -156,14 +156,14 @@ FAULTS: Mapping[str, Fault] = {
     "screen-off": _screen_off,
     "clear": _clear,
 }
-"""Name → fault; ``clear`` ends faults."""
+"""Name of each fault → function that causes it. ``clear`` ends faults."""
 
 
 async def cause(device: EmulatedDevice, name: str, parameters: Mapping[str, Any]) -> dict[str, object]:
-    """Cause a fault, and return its result.
+    """Cause a fault on a device. Return its result, which is empty for most faults.
 
     Raises:
-        InputError: there is no such fault, it has no such parameter, or a parameter is missing.
+        InputError: there is no such fault, a parameter is unknown, or a needed parameter is missing.
     """
     if name not in FAULTS:
         raise InputError(unknown("fault", name, FAULTS))
@@ -178,11 +178,11 @@ async def cause(device: EmulatedDevice, name: str, parameters: Mapping[str, Any]
 
 
 def parameters_of(name: str) -> dict[str, object]:
-    """Return parameter → default of a fault."""
+    """Return name → default of the parameters of the fault `name`; `inspect.Parameter.empty`: no default."""
     parameters = inspect.signature(FAULTS[name]).parameters.values()
     return {parameter.name: parameter.default for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
 
 
 def describe(name: str) -> str:
-    """Return the description of a fault, one sentence."""
+    """Return the description of the fault `name` for users: its docstring."""
     return inspect.getdoc(FAULTS[name]) or ""

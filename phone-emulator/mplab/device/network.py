@@ -1,4 +1,4 @@
-"""Manage ``wlan0`` and ``rmnet0`` in the device's network namespace; they follow its radios."""
+"""Manage the interfaces ``wlan0`` and ``rmnet0`` in the device's network namespace."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ _SYSCTLS = (
     "net.mptcp.pm_type",
     "net.mptcp.checksum_enabled",
 )
-"""Kernel parameters that a reboot resets in a lab's namespace."""
+"""Kernel parameters that a reboot of the device resets, if the device uses the network namespace of a lab."""
 _KERNELS_OWN = ("local", "broadcast", "multicast", "anycast", "unreachable")
 
 
@@ -40,9 +40,9 @@ class _Configuration:
     """The configuration that an interface gets whenever it comes up.
 
     Attributes:
-        addresses: with prefix lengths.
-        routes: arguments of ``ip route``, without ``dev``.
-        mtu: bytes.
+        addresses: IP addresses with prefix lengths.
+        routes: routes as arguments of ``ip route``, without ``dev``.
+        mtu: largest IP packet, bytes.
     """
 
     addresses: tuple[str, ...] = ()
@@ -52,12 +52,13 @@ class _Configuration:
 
 @dataclass
 class Network:
-    """The interfaces of a device.
+    """The network interfaces of a device.
 
     Attributes:
         system: system of the device.
-        private: the device has its own namespace: interfaces and their routers are made at every boot.
-        configurations: configuration of each interface, as found at power-on.
+        private: True: the device has a network namespace of its own, whose interfaces and routers are made at every
+            boot. False: it uses the namespace of a lab's node.
+        configurations: name of an interface → its configuration at power-on.
     """
 
     system: System
@@ -68,7 +69,10 @@ class Network:
     _nft: str = ""
 
     async def begin(self) -> None:
-        """Make a private network at each boot. At power-on, also store the configuration that a reboot restores."""
+        """Prepare the network; call at each boot. A private network is made.
+
+        The first call also stores the configuration that later reboots restore.
+        """
         if self.private:
             await self._make_private()
         await self._namespace(["sysctl", "-q", "-w", "net.ipv4.ping_group_range=0 2147483647"], check=False)
@@ -83,9 +87,9 @@ class Network:
                 self._nft = (await self._namespace([str(NFT.path()), "list", "ruleset"], check=False))[1]
 
     async def forget(self) -> None:
-        """Undo the device's changes of a lab's network, as a reboot does, and leave both interfaces down.
+        """Undo the device's changes to a lab's network, as a reboot does, and take both interfaces down.
 
-        This resets qdiscs, rules, nftables, MPTCP endpoints and `_SYSCTLS`. A private network stays unchanged.
+        This resets qdiscs, rules, nftables, MPTCP endpoints and `_SYSCTLS`. A private network is not changed.
         """
         if self.private:
             return
@@ -103,7 +107,7 @@ class Network:
         await self._namespace(["sysctl", "-q", "-e", "-w", *self._sysctls], check=False)
 
     async def up(self, interface: str) -> None:
-        """Bring an interface up with its addresses and routes. Does nothing if there is no such interface."""
+        """Bring an interface up with its addresses and routes at power-on. Do nothing if there is no such interface."""
         if configuration := self.configurations.get(interface):
             await self._ip([f"link set {interface} mtu {configuration.mtu} up"])
             addresses = [f"addr replace {address} dev {interface}" for address in configuration.addresses]
@@ -111,24 +115,24 @@ class Network:
             await self._ip([*addresses, *routes], force=True)
 
     async def down(self, interface: str) -> None:
-        """Take an interface down, which removes its addresses and routes."""
+        """Take an interface down, and remove its addresses and routes."""
         if interface in self.configurations:
             await self._ip([f"addr flush dev {interface}", f"link set {interface} down"])
 
     async def restore(self) -> None:
-        """Restore a lab's network to the state at power-on."""
+        """Restore a lab's network to its state at power-on, with both interfaces up."""
         if not self.private and self.system.pid:
             await self.forget()
             for interface in self.configurations:
                 await self.up(interface)
 
     def address(self, interface: str) -> str:
-        """Return the IPv4 address of an interface, like ``10.64.1.2/24``; "" without one."""
+        """Return the IPv4 address of an interface at power-on, like ``10.64.1.2/24``; "" if it has none."""
         configuration = self.configurations.get(interface)
         return next((address for address in configuration.addresses if ":" not in address), "") if configuration else ""
 
     def gateway(self, interface: str) -> str:
-        """Return the default gateway of an interface, like ``10.64.1.1``; "" without one."""
+        """Return the default gateway of an interface at power-on, like ``10.64.1.1``; "" if it has none."""
         configuration = self.configurations.get(interface)
         for route in configuration.routes if configuration else ():
             words = route.split()
@@ -137,7 +141,7 @@ class Network:
         return ""
 
     async def counters(self) -> dict[str, tuple[int, int, int, int]]:
-        """Return interface → bytes and packets received, bytes and packets sent."""
+        """Return name of each interface → received bytes, received packets, sent bytes, sent packets."""
         _code, text, _err = await self._namespace([str(IP.path()), "-j", "-s", "link"], check=False)
         counters = {}
         for link in json.loads(text or "[]"):
@@ -164,7 +168,7 @@ class Network:
         return [line.strip() for line in text.splitlines()]
 
     async def _make_private(self) -> None:
-        """Make a second network namespace for the routers, and a pair of connected interfaces per path, with routes."""
+        """Make ``wlan0`` and ``rmnet0``, and their routers in a second network namespace; configure both ends."""
         holder = await self.system.spawn(
             ["/usr/bin/unshare", "--net", "/system/bin/sh", "-c", "echo ready; exec -a netd /system/bin/applet"],
             uid=0,
@@ -201,7 +205,13 @@ class Network:
     async def _namespace(
         self, argv: Sequence[str], *, stdin: str = "", check: bool = True, pid: int | None = None
     ) -> tuple[int, str, str]:
-        """Run a program of this machine in the device's network. Return exit code, output and error output.
+        """Run a program of this machine in a network namespace. Return exit code, output and error output.
+
+        Args:
+            argv: command line.
+            stdin: text for the program's standard input.
+            check: True: raise an error if the program fails.
+            pid: process in the network namespace; None: the device's first process.
 
         Raises:
             DeviceError: the program failed, and `check` is True.

@@ -1,8 +1,8 @@
-"""Run the device's process: ``python -m mplab.device serve SETTINGS`` (JSON), in its own mount namespace.
+"""Run a device in this process: ``python -m mplab.device serve SETTINGS`` (JSON), in a mount namespace of its own.
 
-It prints one line of JSON when the device is up. It ends on SIGTERM, SIGINT or SIGHUP, and when its standard input is
-closed: this happens when its parent ends. Nothing remains: files are in its own tmpfs, processes in its own PID
-namespace.
+The process prints one line of JSON when the device is up. It ends on SIGTERM, SIGINT or SIGHUP, and when its standard
+input is closed, which happens when its parent ends. The device's files are in a tmpfs of this process, and its
+programs in a PID namespace: both end with the process.
 """
 
 import asyncio
@@ -32,13 +32,13 @@ from mplab.device.screen.protocol import Agents
 from mplab.device.settings import DeviceSettings
 
 DEVTOOLS = "chrome_devtools_remote"
-"""Abstract socket of Chrome on Android; here it leads to Chromium, if that is installed."""
+"""Abstract socket for the DevTools of Chrome on Android; here it leads to this machine's Chromium, if installed."""
 _SDCARD = "/sdcard"
 _OWN = Path("/dev/shm")  # noqa: S108 - hidden below by a tmpfs of this process
 
 
 def make_runtime() -> Path:
-    """Make an empty folder in a private tmpfs. This process must have its own mount namespace."""
+    """Return an empty folder in a new tmpfs that only this process sees. It must have its own mount namespace."""
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "mplab-device", str(_OWN)], check=True)
     runtime = _OWN / "mplab-device"
@@ -47,7 +47,7 @@ def make_runtime() -> Path:
 
 
 async def serve(settings: DeviceSettings) -> int:
-    """Run a device until a signal or the end of standard input. Return the exit code."""
+    """Run a device until a signal arrives or standard input ends. Return the exit code of the process."""
     model = load_phone(settings.phone)
     runtime = make_runtime()
     screen, agents = make_screen(settings, model, runtime, lambda: device.system.pid)
@@ -73,13 +73,13 @@ async def serve(settings: DeviceSettings) -> int:
 def make_screen(
     settings: DeviceSettings, model: PhoneModel, runtime: Path, system_pid: Callable[[], int]
 ) -> tuple[ScriptedScreen, Agents]:
-    """Return the screen of a device, and the UI agents that work on it.
+    """Return the screen of a device, and the agents of UI test frameworks that control this screen.
 
     Args:
         settings: settings of the device.
-        model: phone that it emulates.
-        runtime: folder with the device's files, a path in the device's process.
-        system_pid: returns the id of its first process, once it is up.
+        model: phone that the device emulates.
+        runtime: folder with the device's files, a path in this process.
+        system_pid: function that returns the id of the device's first process, once the device is up.
     """
     screen = ScriptedScreen(
         [*ready_apps(), *(load_script(Path(path)) for path in settings.app_files)] if settings.apps else [],
@@ -95,18 +95,18 @@ def make_screen(
 
 
 def _network(settings: DeviceSettings, system_pid: int) -> Sequence[str]:
-    """Return the command prefix that runs an app's program in the device's network.
+    """Return the words that must precede a command line to run it in the device's network.
 
-    On a node of a lab, the program also uses the name server of the node.
+    If the device uses the network of a lab's node, the command also uses that node's name server.
     """
     pid = settings.network_pid
     return [str(NSENTER.path()), f"--target={pid or system_pid}", "--net", *(["--mount"] if pid else []), "--"]
 
 
 def _folder(runtime: Path, name: str) -> Path | None:
-    """Return a path of the device folder `name` that is valid in every mount namespace of this lab.
+    """Return the path on this machine of the device's folder `name`, valid in every mount namespace of this lab.
 
-    None for folders outside of ``/sdcard``: apps cannot see them.
+    Return None for a folder outside of ``/sdcard``, which apps cannot see.
     """
     if name != _SDCARD and not name.startswith(f"{_SDCARD}/"):
         return None
@@ -114,7 +114,7 @@ def _folder(runtime: Path, name: str) -> Path | None:
 
 
 def facts(device: EmulatedDevice) -> Message:
-    """Return facts for the device's users: serial number, address of adbd, model, control socket, process ids."""
+    """Return facts about a running device: serial number, address of adbd, model, control socket, process ids, …"""
     state = device.state
     host = device._settings.host
     return {
@@ -143,7 +143,7 @@ def _watch_parent(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None
 
 
 class _Operations:
-    """Perform the requests of the control socket: ``fault``, ``faults``, ``state`` and ``switch``."""
+    """Function that carries out requests of the control socket: ``fault``, ``faults``, ``state`` and ``switch``."""
 
     def __init__(self, device: EmulatedDevice) -> None:
         self._device = device
@@ -176,7 +176,7 @@ class _Operations:
 
 
 def main(argv: list[str]) -> int:
-    """Run ``serve SETTINGS``, and return the exit code."""
+    """Run ``serve SETTINGS`` with the words in `argv`. Return the exit code."""
     logging.basicConfig(level=logging.WARNING, format="mplab device: %(levelname)s %(name)s: %(message)s")
     if len(argv) != 2 or argv[0] != "serve":
         print("usage: python -m mplab.device serve SETTINGS", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""Authenticate hosts: challenges, signatures and public keys of adb.
+"""Authenticate hosts as adbd does, with random challenges, signatures and public keys.
 
 A key is 2048-bit RSA in Android's own structure, base64-encoded: its length in words, a Montgomery constant, modulus
-and R² in little-endian order, the exponent; then a space and ``user@host``.
+and R² in little-endian order, the exponent. After the key follow a space and ``user@host``.
 """
 
 import base64
@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
 
 TOKEN, SIGNATURE, PUBLIC_KEY = 1, 2, 3
-"""Values of the first argument of AUTH."""
+"""Values of the first argument of an AUTH message."""
 
 TOKEN_BYTES = 20
 _MODULUS_BYTES = 256
@@ -24,12 +24,12 @@ _STRUCTURE = struct.Struct(f"<II{_MODULUS_BYTES}s{_MODULUS_BYTES}sI")
 
 
 def new_token() -> bytes:
-    """Return a random challenge. The host signs it as if it were a SHA-1 hash."""
+    """Return a random challenge of 20 bytes for a host, which signs it as if it were a SHA-1 hash."""
     return os.urandom(TOKEN_BYTES)
 
 
 def parse_public_key(text: str) -> rsa.RSAPublicKey:
-    """Parse the key in a line of ``adbkey.pub``.
+    """Return the public key in a line of the file ``adbkey.pub``.
 
     Raises:
         ValueError: the text is not a key.
@@ -45,7 +45,7 @@ def parse_public_key(text: str) -> rsa.RSAPublicKey:
 
 
 def signed_by(token: bytes, signature: bytes, keys: Iterable[str]) -> str | None:
-    """Return the key of `keys` that signed `token`, or None."""
+    """Return the public key in `keys` that verifies `signature` of the challenge `token`; None if there is none."""
     for text in keys:
         try:
             parse_public_key(text).verify(signature, token, padding.PKCS1v15(), Prehashed(hashes.SHA1()))  # noqa: S303 - adb's

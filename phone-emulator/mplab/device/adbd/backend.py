@@ -1,4 +1,4 @@
-"""Define the interface between adbd and the device behind it."""
+"""Define the interface that a device offers to its adbd."""
 
 import asyncio
 import socket
@@ -12,11 +12,11 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Channel:
-    """A running program on the device, with its streams.
+    """A program that runs on the device for a host, with its streams.
 
     Attributes:
-        process: the program.
-        terminal: descriptor of the master side of the program's pseudo-terminal; None: its streams are pipes.
+        process: process of the program.
+        terminal: file descriptor of the master side of the program's pseudo-terminal; None: its streams are pipes.
     """
 
     process: asyncio.subprocess.Process
@@ -24,7 +24,7 @@ class Channel:
 
 
 class Backend(Protocol):
-    """The device behind adbd."""
+    """Interface of a device to its adbd."""
 
     @property
     def banner(self) -> bytes:
@@ -40,39 +40,44 @@ class Backend(Protocol):
     async def spawn(
         self, command: str, *, terminal: bool, merged: bool, env: Mapping[str, str] | None = None
     ) -> Channel:
-        """Start a command line in the device's shell; "" starts an interactive shell.
+        """Start a command line in the device's shell.
 
         Args:
-            command: argument of ``sh -c``.
-            terminal: give the program its own pseudo-terminal.
-            merged: write its standard error to its standard output.
-            env: additions to its environment.
+            command: argument of ``sh -c``; "": start an interactive shell.
+            terminal: True: the shell gets its own pseudo-terminal.
+            merged: True: standard error of the shell goes to its standard output.
+            env: additions to the environment of the shell.
         """
 
     async def on_files(self, action: Callable[[], Result]) -> Result:
-        """Run `action` with the device's file system, and with the rights of adb's user."""
+        """Call `action` where it sees the device's files, with the rights of adb's user. Return its result."""
 
     async def dial(self, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect, inside the device, to ``tcp:PORT``, ``localabstract:NAME`` or ``localfilesystem:PATH``.
+        """Connect to a socket inside the device: ``tcp:PORT``, ``localabstract:NAME`` or ``localfilesystem:PATH``.
 
         Raises:
-            OSError: no socket listens there.
+            OSError: no socket listens at the address.
             ValueError: the kind of address is unknown.
         """
 
     def listen(self, address: str) -> socket.socket:
-        """Listen inside the device at ``tcp:PORT`` or ``localabstract:NAME``. Return the socket. Raises like `dial`."""
+        """Return a socket that listens inside the device, at ``tcp:PORT`` or ``localabstract:NAME``.
+
+        Raises:
+            OSError: the address is in use.
+            ValueError: the kind of address is unknown.
+        """
 
     def request(self, service: str) -> str:
-        """Handle ``reboot:``, ``root:``, ``unroot:``, ``tcpip:PORT`` or ``usb:``. Return adbd's answer.
+        """Handle a host's request ``reboot:``, ``root:``, ``unroot:``, ``tcpip:PORT`` or ``usb:``. Return the answer.
 
-        Effects on adbd itself happen after the answer has been sent. Raises ValueError for other services.
+        Restarts of adbd and of the device begin after the answer has been sent. Raises ValueError for other requests.
         """
 
     async def delay(self) -> None:
-        """Wait before a message is handled; returns at once unless the device is made slow."""
+        """Wait before adbd handles a message. It returns at once, unless a fault has made the device slow."""
 
 
 def as_path(name: bytes) -> Path:
-    """Decode a path from the protocol."""
+    """Convert a path in adb's protocol to a `Path`."""
     return Path(name.decode("utf-8", "surrogateescape"))

@@ -1,4 +1,4 @@
-"""Handle the connection of one host: its authentication and its streams."""
+"""Handle the connection of one host to adbd: its authentication and its streams."""
 
 import asyncio
 import contextlib
@@ -29,11 +29,11 @@ _LOG = logging.getLogger(__name__)
 _OPEN_TIMEOUT_S = 10.0
 
 Serve = Callable[["Connection", Stream, str], Awaitable[None]]
-"""Function that serves a stream opened by the host; it must accept the stream first."""
+"""Function that serves a stream which the host has opened, with its address. It must accept the stream first."""
 
 
 class Connection:
-    """The connection of a host."""
+    """adbd's end of the connection of one host."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, backend: Backend, serve: Serve
@@ -49,10 +49,10 @@ class Connection:
         self._online = False
         self._token = b""
         self.on_close: list[Callable[[], None]] = []
-        """Functions called when the connection ends, to release its resources."""
+        """Functions that are called when the connection ends, to release resources of its streams."""
 
     async def run(self) -> None:
-        """Handle messages until the host disconnects."""
+        """Handle the host's messages until it disconnects."""
         try:
             while True:
                 message = await read_message(self._reader, checksum=self._version < VERSION)
@@ -77,7 +77,7 @@ class Connection:
         self.on_close.clear()
 
     async def finish(self) -> None:
-        """Wait up to 2 s for the services of its streams, then cancel them. Call after `close`."""
+        """Wait up to 2 s until the functions that serve the streams end, then cancel them. Call after `close`."""
         if self._tasks:
             _done, late = await asyncio.wait(self._tasks, timeout=2)
             for task in late:
@@ -86,7 +86,7 @@ class Connection:
             await self._writer.wait_closed()
 
     async def open(self, address: str) -> Stream | None:
-        """Open a stream to `address` on the host. Return None if the host refuses, or does not answer for 10 s."""
+        """Open a stream to `address` on the host. Return None if the host refuses it or does not answer within 10 s."""
         stream = self._new_stream()
         self._send(OPEN, stream.local, 0, address.encode() + b"\0")
         try:
@@ -97,7 +97,7 @@ class Connection:
         return None
 
     def accept(self, stream: Stream) -> None:
-        """Send OKAY to the host: its stream is open."""
+        """Accept a stream that the host has opened: send OKAY."""
         stream.accepted = True
         self._send(OKAY, stream.local, stream.remote, b"")
 
@@ -117,7 +117,7 @@ class Connection:
             self._writer.write(message.encode(checksum=self._version < VERSION))
 
     async def _drain(self) -> None:
-        """Wait until what was sent has left the buffers."""
+        """Wait until sent messages have left the buffers."""
         await self._writer.drain()
 
     def _handle(self, message: Message) -> None:

@@ -1,7 +1,8 @@
-"""Run Debian's adbd in the device, and filter the connections of hosts to it.
+"""Run Debian's adbd in the device, behind a filter that handles the connections of hosts.
 
-Debian's adbd serves shell, exec, sync, forward and reverse. The filter does what that build cannot: authentication, the
-phone's banner, ``root:``, ``reboot:`` and the faults. ``reboot:`` never reaches that adbd, which could reboot the host.
+Debian's adbd serves shell, exec, sync, forward and reverse. The filter adds functions that it lacks: authentication,
+the phone's banner, ``root:``, ``reboot:`` and the faults. ``reboot:`` never reaches Debian's adbd: it could reboot this
+machine.
 """
 
 import asyncio
@@ -35,30 +36,30 @@ _LOG = logging.getLogger(__name__)
 
 ADBD = Program("debian-adbd", ("adbd",), (), "adbd", "Debian's adbd for the emulated device")
 UNPACKED = CHECKOUT / "build" / "adbd"
-"""Debian's adbd with its libraries and its loader, as ``tools/debian-adbd`` unpacks it."""
+"""Folder to which ``tools/debian-adbd`` unpacks Debian's adbd with its libraries and its loader."""
 MOUNTED = "/apex/com.android.adbd"
-"""Folder of the device where the folder with adbd is mounted."""
+"""Folder on the device at which this machine's folder with Debian's adbd is mounted."""
 
 _PORT = 5600
-"""TCP port of that adbd inside the device; not 5555…5585, where adb servers search for emulators."""
+"""TCP port of Debian's adbd inside the device; not 5555…5585, where adb servers search for emulators."""
 _START_TIMEOUT_S = 10.0
 _FIRST_OWN = 1 << 30
-"""First stream number of the filter; adbd counts from 1."""
+"""First number of the streams that the filter itself serves; Debian's adbd numbers its streams from 1."""
 _PASSED = frozenset(
     {b"shell", b"exec", b"sync", b"tcp", b"localabstract", b"localfilesystem", b"localreserved", b"local", b"reverse"}
 )
-"""Services of adbd that hosts may open."""
+"""Services of Debian's adbd that hosts may open."""
 _NOT_SERVED = frozenset({b"abb", b"abb_exec", b"remount_shell", b"track_app", b"delayed_ack"})
-"""Features that Debian's build announces but does not have, and ``delayed_ack``, which the filter does not have."""
+"""Features that Debian's adbd announces but does not have, and ``delayed_ack``, which the filter does not have."""
 
 
 @dataclass(frozen=True)
 class DebianAdbd:
-    """An installed or unpacked adbd.
+    """Debian's adbd, installed or unpacked on this machine.
 
     Attributes:
-        folder: folder of this machine that has it; the device mounts it at `MOUNTED`.
-        command: command line in the device.
+        folder: folder on this machine that has the program; the device mounts it at `MOUNTED`.
+        command: command line that runs the program in the device.
     """
 
     folder: Path
@@ -66,13 +67,14 @@ class DebianAdbd:
 
 
 def find_adbd(environment: Mapping[str, str] = os.environ) -> DebianAdbd | None:
-    """Return the adbd that the device uses; None: its own.
+    """Return Debian's adbd if the device must use it; None: the device uses this package's own adbd.
 
-    ``MPLAB_ADBD=own`` and ``MPLAB_ADBD=debian`` choose it. Without the variable, Debian's is used if it is installed.
+    The environment variable ``MPLAB_ADBD`` (``own`` or ``debian``) decides. Without it, Debian's adbd is used if it is
+    installed.
 
     Raises:
         InputError: the variable has another value.
-        LabNotReadyError: Debian's was chosen, and is neither installed nor unpacked.
+        LabNotReadyError: the variable is ``debian``, and Debian's adbd is neither installed nor unpacked.
     """
     choice = environment.get("MPLAB_ADBD", "")
     if choice not in {"", "own", "debian"}:
@@ -91,11 +93,11 @@ def find_adbd(environment: Mapping[str, str] = os.environ) -> DebianAdbd | None:
 
 
 class Daemon:
-    """The process of Debian's adbd in the device, with the user id of adb's shell.
+    """The process of Debian's adbd in the device; it runs as the user of adb's shell.
 
     Args:
         backend: the device.
-        command: command line in the device.
+        command: command line that runs Debian's adbd in the device.
     """
 
     def __init__(self, backend: Backend, command: str) -> None:
@@ -104,7 +106,7 @@ class Daemon:
         self._channel: Channel | None = None
 
     async def start(self) -> None:
-        """Start adbd, and wait until it listens. Raises OSError if it does not."""
+        """Start Debian's adbd, and wait until it listens. Raises OSError if it does not within 10 s."""
         command = f"exec {self._command} </dev/null >/dev/null 2>&1"
         self._channel = await self._backend.spawn(command, terminal=False, merged=True, env={"ADBD_PORT": str(_PORT)})
         deadline = asyncio.get_running_loop().time() + _START_TIMEOUT_S
@@ -122,7 +124,7 @@ class Daemon:
                 return
 
     async def stop(self) -> None:
-        """End adbd. Programs that hosts have detached from it keep running."""
+        """End Debian's adbd. Programs that hosts have started in sessions of their own keep running."""
         if self._channel is not None:
             process, self._channel = self._channel.process, None
             with contextlib.suppress(ProcessLookupError):
@@ -130,18 +132,18 @@ class Daemon:
             await process.wait()
 
     async def dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect to adbd. Raises OSError."""
+        """Connect to Debian's adbd. Raises OSError."""
         return await self._backend.dial(f"tcp:{_PORT}")
 
 
 class FilteredConnection(Connection):
-    """The connection of a host, joined with a connection to Debian's adbd when the host is trusted.
+    """The connection of one host. Once the host is trusted, its messages are relayed to Debian's adbd.
 
     Args:
-        reader: messages of the host.
+        reader: messages from the host.
         writer: messages to the host.
         backend: the device.
-        serve: serves the streams that adbd must not see.
+        serve: serves those streams of the host that must not reach Debian's adbd.
         daemon: Debian's adbd.
     """
 
@@ -160,7 +162,7 @@ class FilteredConnection(Connection):
         self._to_adbd: asyncio.StreamWriter | None = None
 
     def close(self) -> None:
-        """Close both connections, and the filter's own streams."""
+        """Close the connections to the host and to Debian's adbd, and the streams that the filter serves."""
         super().close()
         if self._to_adbd is not None:
             self._to_adbd.close()
@@ -187,7 +189,10 @@ class FilteredConnection(Connection):
         self._start(self._relay())
 
     async def _relay(self) -> None:
-        """Connect to adbd, announce it to the host, and pass on its messages until one side ends."""
+        """Connect to Debian's adbd, send the phone's banner to the host, and relay the messages of adbd to the host.
+
+        Return when adbd or the host has closed its connection.
+        """
         try:
             reader, writer = await self._daemon.dial()
             try:
@@ -209,13 +214,13 @@ class FilteredConnection(Connection):
             self._writer.close()
 
     def _banner(self, announced: bytes) -> bytes:
-        """Return the phone's banner with the features that adbd has announced and serves."""
+        """Return the phone's banner with those features that Debian's adbd has announced and really serves."""
         phone = self._backend.banner.rpartition(b"features=")[0]
         return phone + b"features=" + _served(announced).rpartition(b"features=")[2]
 
 
 def _served(banner: bytes) -> bytes:
-    """Remove the features from a banner that Debian's adbd or the filter does not serve."""
+    """Return a banner without the features that Debian's adbd or the filter does not serve."""
     head, key, rest = banner.partition(b"features=")
     features, end, tail = rest.partition(b";")
     served = b",".join(name for name in features.split(b",") if name not in _NOT_SERVED)

@@ -1,4 +1,4 @@
-"""Forward TCP and unix sockets through adb: to the device (forward) and from it (reverse)."""
+"""Forward connections to TCP and unix sockets through adb: to the device (forward), or to the host (reverse)."""
 
 import asyncio
 import contextlib
@@ -10,11 +10,11 @@ from mplab.device.adbd.stream import Stream
 
 _BLOCK = 64 * 1024
 _OWNER = "host-1"
-"""First word of each line of ``adb reverse --list``: the name of a transport."""
+"""First word of each line of ``adb reverse --list``: the name of adb's connection."""
 
 
 async def join(stream: Stream, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy bytes in both directions until one side ends."""
+    """Copy bytes between a stream of adb and a socket, in both directions, until one of them ends. Close the socket."""
 
     async def outwards() -> None:
         while block := await reader.read(_BLOCK):
@@ -38,7 +38,7 @@ async def join(stream: Stream, reader: asyncio.StreamReader, writer: asyncio.Str
 
 
 class _Reverse:
-    """A listening socket on the device; its connections are forwarded to the host."""
+    """A listening socket on the device whose connections are forwarded to an address on the host."""
 
     def __init__(self, backend: Backend, connection: Connection, local: str, remote: str) -> None:
         self.local, self.remote = local, remote
@@ -48,12 +48,12 @@ class _Reverse:
         self.port = self._socket.getsockname()[1] if self._socket.family == socket.AF_INET else 0
 
     async def start(self) -> None:
-        """Start to accept connections."""
+        """Start to accept connections on the device."""
         start = asyncio.start_server if self._socket.family == socket.AF_INET else asyncio.start_unix_server
         self._server = await start(self._accepted, sock=self._socket)
 
     def close(self) -> None:
-        """Stop listening."""
+        """Close the listening socket."""
         if self._server is not None:
             self._server.close()
         self._socket.close()
@@ -69,14 +69,17 @@ class _Reverse:
 
 
 class ReverseService:
-    """The reverse sockets of one connection; they are closed when the connection ends."""
+    """The listening sockets that one host has opened with ``adb reverse``. They are closed when it disconnects."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._table: dict[str, _Reverse] = {}
 
     async def serve(self, connection: Connection, stream: Stream, command: str) -> None:
-        """Handle ``forward:…``, ``killforward:…``, ``killforward-all`` or ``list-forward``."""
+        """Handle a command of ``adb reverse``: ``forward:…``, ``killforward:…``, ``killforward-all``, ``list-forward``.
+
+        The answer is written to `stream`.
+        """
         if self._close_all not in connection.on_close:
             connection.on_close.append(self._close_all)
         verb, _, argument = command.partition(":")

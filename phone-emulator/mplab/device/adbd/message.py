@@ -14,7 +14,7 @@ _KNOWN = {SYNC, CNXN, AUTH, OPEN, OKAY, CLSE, WRTE}
 
 VERSION_WITH_CHECKSUM = 0x01000000
 VERSION = 0x01000001
-"""First version without checksums of payloads: TCP and USB have their own."""
+"""First protocol version without checksums of payloads: TCP and USB have their own."""
 MAX_PAYLOAD = 1024 * 1024
 MAX_PAYLOAD_V1 = 4096
 """Largest payload for a peer that has not yet announced its limit, bytes."""
@@ -26,13 +26,13 @@ class ProtocolError(Exception):
 
 @dataclass(frozen=True)
 class Message:
-    """A message.
+    """A message of adb's protocol.
 
     Attributes:
-        command: ``CNXN``, ``OPEN``, …
-        arg0: for most commands, the sender's number of the stream.
-        arg1: for most commands, the receiver's number of the stream.
-        payload: bytes, at most as many as the receiver allows.
+        command: ``CNXN``, ``OPEN``, … as a number.
+        arg0: for most commands, the number of the stream at the sender.
+        arg1: for most commands, the number of the stream at the receiver.
+        payload: data of the message, at most as many bytes as the receiver allows.
     """
 
     command: int
@@ -41,14 +41,14 @@ class Message:
     payload: bytes = b""
 
     def encode(self, *, checksum: bool = False) -> bytes:
-        """Return the message as bytes; `checksum` is for peers before version 0x01000001."""
+        """Return the message as bytes. `checksum` must be True for peers with a version before 0x01000001."""
         check = sum(self.payload) & _MASK if checksum else 0
         header = _HEADER.pack(self.command, self.arg0, self.arg1, len(self.payload), check, self.command ^ _MASK)
         return header + self.payload
 
 
 async def read_message(reader: asyncio.StreamReader, *, checksum: bool) -> Message:
-    """Read the next message.
+    """Return the next message of the peer.
 
     Raises:
         ProtocolError: the bytes are not a message.

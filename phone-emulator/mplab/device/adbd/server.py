@@ -1,4 +1,4 @@
-"""Accept connections of hosts, like adbd."""
+"""Listen for connections of hosts, like adbd."""
 
 import asyncio
 import contextlib
@@ -14,13 +14,13 @@ _FINISH_S = 5.0
 
 
 class AdbServer:
-    """A server that accepts hosts at an address while it runs.
+    """The device's adbd: a TCP server to which hosts connect.
 
     Args:
         backend: the device.
-        host: address to listen at.
-        port: TCP port; 0: any free one.
-        command: command line that runs Debian's adbd in the device; "": this server answers everything.
+        host: IP address at which the server listens.
+        port: TCP port; 0: any free port.
+        command: command line that runs Debian's adbd in the device; "": this server handles all requests itself.
     """
 
     def __init__(self, backend: Backend, *, host: str = "127.0.0.1", port: int = 0, command: str = "") -> None:
@@ -31,7 +31,7 @@ class AdbServer:
         self._daemon = Daemon(backend, command) if command else None
         self._connections: dict[Connection, asyncio.Task[None]] = {}
         self.silent = False
-        """Accept connections but answer nothing: the host reports the device as offline."""
+        """True: accept connections but answer nothing, so that hosts report the device as offline."""
 
     @property
     def running(self) -> bool:
@@ -39,7 +39,7 @@ class AdbServer:
         return self._server is not None
 
     async def start(self) -> None:
-        """Start to listen. Raises OSError, DeviceError."""
+        """Start to listen, and start Debian's adbd if it is used. Raises OSError, DeviceError."""
         sock = socket.socket(socket.AF_INET6 if ":" in self._host else socket.AF_INET)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -53,7 +53,7 @@ class AdbServer:
         self.port = sock.getsockname()[1]
 
     async def stop(self) -> None:
-        """Stop listening and end every connection."""
+        """Stop listening, end all connections, and end Debian's adbd if it is used."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -62,7 +62,7 @@ class AdbServer:
             await self._daemon.stop()
 
     async def disconnect(self) -> None:
-        """End every connection."""
+        """End all connections of hosts."""
         for connection in self._connections:
             connection.close()
         if self._connections:

@@ -11,14 +11,14 @@ _SOCKETS = ("tcp:", "localabstract:", "localfilesystem:", "localreserved:", "loc
 
 
 class Services:
-    """The services for one host."""
+    """Services of adbd for the streams of one host."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._reverse = ReverseService(backend)
 
     async def serve(self, connection: Connection, stream: Stream, address: str) -> None:
-        """Serve a stream until it ends; a stream to an unknown service is closed."""
+        """Serve a stream that the host has opened to `address`, until it ends. Unknown addresses are refused."""
         kind, _, argument = address.partition(":")
         if kind.split(",")[0] == "shell":
             connection.accept(stream)

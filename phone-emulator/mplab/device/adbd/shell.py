@@ -1,6 +1,6 @@
-"""Serve ``shell:`` and ``exec:``: programs whose streams are carried by a stream of adb.
+"""Serve ``shell:`` and ``exec:``: run a program, and carry its input and output over a stream of adb.
 
-Version 2 (``shell,v2,…``) uses packets: one byte for the stream, four bytes of length, data.
+Version 2 (``shell,v2,…``) uses packets: one byte that names the program's stream, four bytes of length, data.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _WINDOW_SIZE = re.compile(rb"(\d+)x(\d+),(\d+)x(\d+)")
 
 
 async def serve_shell(backend: Backend, stream: Stream, options: Sequence[str], command: str) -> None:
-    """Serve ``shell:COMMAND`` or ``shell,v2,TERM=…,pty|raw:COMMAND``."""
+    """Serve ``shell:COMMAND`` or ``shell,v2,TERM=…,pty|raw:COMMAND``; `options` are the words before the colon."""
     env = dict(option.split("=", 1) for option in options if option.startswith("TERM="))
     packets = "v2" in options
     terminal = "pty" in options or (not command and "raw" not in options)
@@ -38,7 +38,7 @@ async def serve_shell(backend: Backend, stream: Stream, options: Sequence[str], 
 
 
 async def serve_exec(backend: Backend, stream: Stream, command: str) -> None:
-    """Serve ``exec:COMMAND``: raw bytes in both directions."""
+    """Serve ``exec:COMMAND``: carry the program's input and output as raw bytes, without a terminal."""
     await _serve_plain(await backend.spawn(command, terminal=False, merged=True), stream)
 
 
@@ -140,7 +140,7 @@ async def _close_stdin(channel: Channel) -> None:
 
 
 async def _output_of(channel: Channel) -> tuple[asyncio.StreamReader, "_Close"]:
-    """Return a reader of the program's output, and a function that closes its terminal, if it has one."""
+    """Return a reader of the program's output, and a function that closes the program's terminal if there is one."""
     if channel.terminal is None:
         assert channel.process.stdout is not None  # noqa: S101
         return channel.process.stdout, _Close(None, None)
@@ -153,7 +153,10 @@ async def _output_of(channel: Channel) -> tuple[asyncio.StreamReader, "_Close"]:
 
 
 class _TerminalProtocol(asyncio.StreamReaderProtocol):
-    """Treats EIO as the end: a terminal without programs reports EIO, and data read before it must not be lost."""
+    """Protocol that takes the error EIO for the end of the output: a terminal reports it when its programs have ended.
+
+    Data that was read before must not be lost.
+    """
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(None)
@@ -184,7 +187,7 @@ async def _hang_up(channel: Channel) -> None:
 
 
 async def _bury(channel: Channel, stream: Stream) -> None:
-    """Wait for the process. If the host has disconnected, kill it after 2 s."""
+    """Wait until the program ends. If the host has disconnected, kill the program after 2 s."""
     process = channel.process
     if process.stdin is not None:
         process.stdin.close()

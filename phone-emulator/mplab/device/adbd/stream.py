@@ -1,4 +1,4 @@
-"""Handle one stream of a connection: bytes in both directions, one unacknowledged block at a time in each."""
+"""Handle one stream of adb's protocol. In each direction, at most one block may be unacknowledged."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,22 +6,22 @@ from collections.abc import Callable
 from mplab.device.adbd.message import CLSE, OKAY, WRTE
 
 Send = Callable[[int, int, int, bytes], None]
-"""Function that sends a message: command, both arguments, payload."""
+"""Function that sends a message to the peer; its arguments are command, both arguments and payload of the message."""
 
 
 class StreamClosedError(ConnectionError):
-    """The peer has closed this stream."""
+    """The stream was closed by the peer, or with its connection."""
 
 
 class Stream:
-    """The local end of a stream.
+    """The local end of a stream of adb's protocol.
 
-    A received block is acknowledged when `read` takes it: a slow reader slows the sender down.
+    A received block is acknowledged only when `read` returns it: a slow reader slows the sender down.
 
     Args:
-        local: local number of the stream.
-        send: sends a message.
-        max_payload: largest block that the peer accepts, bytes.
+        local: number of the stream at this end.
+        send: function that sends a message to the peer.
+        max_payload: size of the largest block that the peer accepts, bytes.
     """
 
     def __init__(self, local: int, send: Send, max_payload: int) -> None:
@@ -39,20 +39,20 @@ class Stream:
     # --- for the connection
 
     def opened(self, remote: int) -> None:
-        """Set the peer's number of the stream, which opens it."""
+        """Record that the peer has accepted the stream: `remote` is the number of the stream at the peer."""
         self.remote = remote
         self._acknowledged.set()
 
     def received(self, block: bytes) -> None:
-        """Store a received block."""
+        """Store a block that the peer has sent, for `read`."""
         self._blocks.put_nowait(block)
 
     def acknowledged(self) -> None:
-        """Record that the peer has acknowledged the last block."""
+        """Record that the peer has acknowledged the last sent block."""
         self._acknowledged.set()
 
     def ended(self) -> None:
-        """End the stream: the peer has closed it, or the connection has ended."""
+        """Record that the stream has ended: the peer has closed it, or the connection has ended."""
         if not self._closed.is_set():
             self._closed.set()
             self._acknowledged.set()
@@ -62,20 +62,20 @@ class Stream:
 
     @property
     def is_closed(self) -> bool:
-        """Return whether the stream is closed for sending."""
+        """Return whether the stream has ended, so that nothing can be sent."""
         return self._closed.is_set()
 
     async def wait_closed(self) -> None:
-        """Wait until the peer has closed the stream."""
+        """Wait until the stream has ended."""
         await self._closed.wait()
 
     async def wait_open(self, timeout_s: float) -> bool:
-        """Wait for the peer to open the stream. Return whether it was accepted. Raises TimeoutError."""
+        """Wait up to `timeout_s` for the peer's answer. Return whether it accepted the stream. Raises TimeoutError."""
         await asyncio.wait_for(self._acknowledged.wait(), timeout_s)
         return not self.is_closed
 
     async def read(self) -> bytes:
-        """Return the next bytes; b"" at the end of the stream."""
+        """Return the next received bytes; b"" at the end of the stream."""
         if self._rest:
             block, self._rest = self._rest, b""
             return block
@@ -90,7 +90,7 @@ class Stream:
                 return data
 
     async def read_exactly(self, size: int) -> bytes:
-        """Return `size` bytes. Raises StreamClosedError if the stream ends earlier."""
+        """Return the next `size` received bytes. Raises StreamClosedError if the stream ends earlier."""
         parts, missing = [], size
         while missing > 0:
             block = await self.read()
@@ -102,7 +102,7 @@ class Stream:
         return b"".join(parts)
 
     async def write(self, data: bytes) -> None:
-        """Send bytes, and wait until the peer has acknowledged them. Raises StreamClosedError."""
+        """Send `data` in blocks, and wait until the peer has acknowledged all. Raises StreamClosedError."""
         view = memoryview(data)
         for start in range(0, len(view), self._max_payload):
             if self.is_closed:
@@ -114,7 +114,7 @@ class Stream:
             raise StreamClosedError("closed by the other side")
 
     def close(self) -> None:
-        """Close the stream if it is open."""
+        """Close the stream, and report it to the peer. Do nothing if the stream has ended."""
         if not self.is_closed:
             # 0 means that an OPEN failed (protocol.txt); otherwise the host would look for an open stream.
             self._send(CLSE, self.local if self.accepted else 0, self.remote, b"")

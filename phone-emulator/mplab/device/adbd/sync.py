@@ -1,4 +1,4 @@
-"""Serve ``sync:``: copy files to and from the device (SYNC.TXT, and version 2 of STAT and LIST)."""
+"""Serve ``sync:``: list files, and copy them to and from the device (SYNC.TXT, and version 2 of STAT and LIST)."""
 
 import errno
 import os
@@ -22,11 +22,11 @@ _MASK = 0xFFFFFFFF
 
 
 class _Failure(Exception):  # noqa: N818 - the protocol's own word
-    """The reason for a FAIL answer."""
+    """A sync request failed; the text is sent to the host in a FAIL answer."""
 
 
 class SyncService:
-    """Answers the sync requests of one stream."""
+    """Service that answers the sync requests on one stream."""
 
     def __init__(self, backend: Backend, stream: Stream) -> None:
         self._backend = backend
@@ -34,7 +34,7 @@ class SyncService:
         self._modified = 0
 
     async def serve(self) -> None:
-        """Answer requests until QUIT, or until one fails."""
+        """Answer sync requests until the host sends QUIT, or until a request fails."""
         while True:
             kind, length = _REQUEST.unpack(await self._stream.read_exactly(_REQUEST.size))
             if kind == b"QUIT":

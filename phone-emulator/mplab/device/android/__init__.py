@@ -1,1 +1,1 @@
-"""Emulate the phone behind adb: its state, and the answers of its commands."""
+"""Emulate the Android phone behind adb: its state, and the answers to its shell commands."""

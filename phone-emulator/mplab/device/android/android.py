@@ -1,4 +1,4 @@
-"""Define `Android`: the state and the services that the phone's commands use."""
+"""Define `Android`: the state and the services of an emulated phone, which its commands use."""
 
 import asyncio
 import socket
@@ -14,15 +14,15 @@ from mplab.device.system import System
 
 
 class Android:
-    """State, processes, radios and screen of one phone.
+    """One emulated phone, as its commands see it.
 
     Args:
-        state: its state.
-        system: its processes and files.
-        network: its interfaces.
-        agents: programs of UI test frameworks that can be started.
-        listen: makes a listening socket inside the phone, e.g. at ``tcp:9008``.
-        reboot: starts a reboot; its argument is the reason.
+        state: state of the phone that commands read and change.
+        system: processes and files of the phone.
+        network: interfaces of the phone.
+        agents: programs of UI test frameworks that can be started on the phone.
+        listen: function that opens a listening socket inside the phone, e.g. at ``tcp:9008``.
+        reboot: function that starts a reboot; its argument is the reason.
     """
 
     def __init__(
@@ -46,16 +46,16 @@ class Android:
         self.booted = False
         self.running_agents: dict[str, asyncio.Task[int]] = {}
         self.broadcast_listeners: list[Callable[[str, str, dict[str, str]], None]] = []
-        """Functions called with every broadcast: action, component, extras."""
+        """Functions that are called for every broadcast of ``am``, with its action, component and extras."""
 
     def start(self) -> None:
-        """Start the services after a boot."""
+        """Start Android's services and the radios. Call after each boot."""
         self.booted = True
         self.radios.start()
         self.state.log.add("SystemServer", "Boot completed")
 
     async def stop(self) -> None:
-        """Stop the services before a reboot, and at the end."""
+        """Stop Android's services, radios, agents and apps. Call before a reboot, and at the end."""
         self.booted = False
         await self.radios.stop()
         self.state.radios.wifi_up = self.state.radios.data_up = False
@@ -65,11 +65,11 @@ class Android:
         self.state.screen.reboot()
 
     async def follow_screen(self) -> None:
-        """Start the process of the app in front, unless it is part of the system."""
+        """Start the process of the app in front if it does not run. Apps of the system have no process."""
         package = self.state.packages.get(self.state.screen.focus()[0])
         if package is not None and not package.info.system:
             await self.processes.start(package)
 
 
 Command = Callable[[Android, Call], Awaitable[int]]
-"""Function that answers a command of the phone and returns the exit code."""
+"""Function that answers a call of one of the phone's commands, and returns the command's exit code."""

@@ -1,4 +1,4 @@
-"""Read package and version of an APK from its binary manifest."""
+"""Read package name and version of an APK from its binary manifest."""
 
 import io
 import struct
@@ -13,11 +13,11 @@ _NONE = 0xFFFFFFFF
 
 
 class ApkError(Exception):
-    """The data is not an APK."""
+    """The data is not a valid APK; the message is that of Android's package manager."""
 
 
 def read_apk(data: bytes) -> InstalledPackage:
-    """Return package, ``versionName`` and ``versionCode`` of an APK. Raises ApkError."""
+    """Return an APK as an app with its package name, ``versionName`` and ``versionCode``. Raises ApkError."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             manifest = archive.read("AndroidManifest.xml")
@@ -34,10 +34,10 @@ def read_apk(data: bytes) -> InstalledPackage:
 
 
 def _root_attributes(manifest: bytes) -> dict[str, str | int]:
-    """Return the attributes of the first element of a binary XML file (ResourceTypes.h).
+    """Return name → value of the attributes of the first element in a binary XML file (ResourceTypes.h).
 
     Raises:
-        ValueError: the file has no element, or a chunk with an impossible length.
+        ValueError: the file has no element, or has a chunk with an impossible length.
     """
     strings: list[str] = []
     _kind, at, size = struct.unpack_from("<HHI", manifest)

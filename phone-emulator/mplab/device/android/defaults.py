@@ -1,4 +1,4 @@
-"""Define the properties, settings and kernel parameters of a new phone."""
+"""Define the properties, settings and kernel parameters of a phone after its first boot."""
 
 from typing import TYPE_CHECKING
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 def fingerprint(model: PhoneModel) -> str:
-    """Return the fingerprint, like ``google/panther/panther:13/TQ3A.230605.012/1:user/release-keys``."""
+    """Return a phone's build fingerprint, like ``google/panther/panther:13/TQ3A.230605.012/1:user/release-keys``."""
     brand, product = model.manufacturer.lower(), model.product
     kind = "userdebug/test-keys" if model.root == "adb" else "user/release-keys"
     return f"{brand}/{product}/{product}:{model.android}/{model.build}/1:{kind}"
 
 
 def boot_properties(state: "State") -> dict[str, str]:
-    """Return the properties that ``getprop`` lists right after a boot."""
+    """Return name → value of the properties that ``getprop`` lists right after a boot."""
     model = state.model
     user = model.root != "adb"
     sims = model.sims
@@ -96,7 +96,7 @@ def boot_properties(state: "State") -> dict[str, str]:
 
 
 def first_settings(state: "State") -> dict[str, dict[str, str]]:
-    """Return the settings that ``settings list`` prints on a phone after its set-up."""
+    """Return the settings of a phone after its set-up: namespace of the command ``settings`` → name → value."""
     radios = state.radios
     first = {
         "global": {
@@ -165,11 +165,15 @@ _OUT_OF_TREE = {
     "mptcp_version": "0",
 }
 _SINCE = {"mptcp_scheduler": 88, "mptcp_version": 93}
-"""Version 0.NN that introduced a knob."""
+"""Name of a kernel parameter → NN of the version 0.NN of the out-of-tree kernel that introduced it."""
 
 
 def kernel_files(mptcp: str) -> dict[str, str]:
-    """Return file name → content for ``out-of-tree 0.NN``; empty for ``none``, and for ``upstream`` (real files)."""
+    """Return file name → content of the emulated files in ``/proc/sys/net/mptcp``.
+
+    Only a phone whose Multipath TCP is ``out-of-tree 0.NN`` has some: with ``none`` there are no such files, and with
+    ``upstream`` they are those of this machine's kernel.
+    """
     if not mptcp.startswith("out-of-tree"):
         return {}
     version = int(mptcp.rpartition(".")[2])

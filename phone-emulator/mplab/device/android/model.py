@@ -1,4 +1,4 @@
-"""Read phone files, which describe a phone at power-on."""
+"""Read phone files. A phone file describes an emulated phone at power-on."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import load_yaml
 
 PHONES_DIR = Path(__file__).resolve().parents[1] / "phones"
-"""Folder of the phones that come with mplab."""
+"""Folder of the phone files that come with mplab."""
 
 _SERIAL = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+|android")
@@ -43,7 +43,7 @@ class _File(BaseModel):
 
 
 class ScreenFile(_File):
-    """The display."""
+    """The display of a phone, as its phone file describes it."""
 
     width: int = Field(1080, ge=240, le=4320, description="Pixels.")
     height: int = Field(2340, ge=320, le=7680, description="Pixels.")
@@ -51,7 +51,7 @@ class ScreenFile(_File):
 
 
 class BatteryFile(_File):
-    """The battery."""
+    """The battery of a phone at power-on."""
 
     level: int = Field(85, ge=0, le=100, description="Percent.")
     temperature: float = Field(28.5, ge=-20, le=80, description="Degrees Celsius.")
@@ -59,7 +59,7 @@ class BatteryFile(_File):
 
 
 class SimFile(_File):
-    """One SIM."""
+    """One SIM of a phone, and the mobile network that it uses."""
 
     operator: str = Field("Lab Mobile", min_length=1, max_length=32, description="Name of the network.")
     numeric: Annotated[str, _pattern(re.compile(r"[0-9]{5,6}"), "numeric", "'00101'")] = Field(
@@ -72,7 +72,7 @@ class SimFile(_File):
 
 
 class WifiFile(_File):
-    """The network that WiFi joins."""
+    """The WiFi network that a phone joins."""
 
     ssid: str = Field("mplab", min_length=1, max_length=32, description="Name of the network.")
     bssid: str = Field("02:6d:70:00:00:04", description="Address of its access point.")
@@ -82,7 +82,7 @@ class WifiFile(_File):
 
 
 class RadiosFile(_File):
-    """Radios that are switched on."""
+    """The switches of a phone's radios at power-on; True: on."""
 
     wifi: bool = True
     data: bool = True
@@ -91,7 +91,7 @@ class RadiosFile(_File):
 
 
 class PackageFile(_File):
-    """An installed app."""
+    """An app that is installed on a phone at power-on."""
 
     name: PackageName
     version: str = Field("1.0", min_length=1, description="versionName.")
@@ -100,7 +100,7 @@ class PackageFile(_File):
     system: bool = Field(False, description="Part of the system image.")
 
     def installed(self) -> InstalledPackage:
-        """Return the package in the form of a screen's app."""
+        """Return the app as an `InstalledPackage`."""
         return InstalledPackage(self.name, self.version, self.version_code, self.activity, self.system)
 
 
@@ -121,7 +121,7 @@ def _wifi() -> WifiFile:
 
 
 class PhoneModel(_File):
-    """A phone."""
+    """Content of a phone file: an emulated phone at power-on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", title="mplab phone")
 
@@ -164,12 +164,12 @@ class PhoneModel(_File):
 
     @property
     def mptcp_kind(self) -> Literal["none", "upstream", "out-of-tree"]:
-        """Return the kind of Multipath TCP of its kernel; `mptcp` also has the version."""
+        """Return the kind of Multipath TCP of the phone's kernel: `mptcp` without the version."""
         return "out-of-tree" if self.mptcp.startswith("out-of-tree") else "none" if self.mptcp == "none" else "upstream"
 
     @property
     def sdk(self) -> int:
-        """Return the API level."""
+        """Return the API level of the phone's Android version."""
         return SDK[self.android]
 
 
@@ -179,10 +179,10 @@ def phone_names() -> list[str]:
 
 
 def load_phone(name_or_file: str) -> PhoneModel:
-    """Load a phone by name or from a file.
+    """Load a phone file: one that comes with mplab by its name, or another by its path.
 
     Raises:
-        InputError: there is no such phone, or the file is wrong; lists all problems with their lines.
+        InputError: there is no such phone, or its file is wrong. The message lists all problems with their lines.
     """
     if "/" not in name_or_file and not name_or_file.endswith((".yaml", ".yml")):
         if name_or_file not in phone_names():

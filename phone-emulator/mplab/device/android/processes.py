@@ -14,7 +14,7 @@ from mplab.device.system import System
 
 @dataclass
 class AppProcess:
-    """A running app."""
+    """The process of a running app."""
 
     process: asyncio.subprocess.Process
     outer_pid: int
@@ -25,7 +25,7 @@ class AppProcess:
 
 
 class Processes:
-    """The running apps."""
+    """The processes of the running apps of one phone."""
 
     def __init__(self, state: State, system: System) -> None:
         self._state = state
@@ -33,12 +33,12 @@ class Processes:
         self._running: dict[str, AppProcess] = {}
 
     def pid_of(self, package: str) -> int | None:
-        """Return an app's process id inside the device; None if it does not run."""
+        """Return the id of an app's process inside the device; None if the app does not run."""
         app = self._running.get(package)
         return app.pid if app else None
 
     async def start(self, package: Package) -> int:
-        """Start an app's process if it does not run. Return its process id inside the device."""
+        """Start the process of an app unless it runs. Return the process id inside the device."""
         name = package.info.name
         if app := self._running.get(name):
             return app.pid
@@ -57,7 +57,7 @@ class Processes:
         return pid
 
     async def stop(self, name: str) -> None:
-        """Kill an app's process."""
+        """Kill the process of an app; do nothing if the app does not run."""
         if app := self._running.pop(name, None):
             app.watch.cancel()
             with contextlib.suppress(ProcessLookupError):
@@ -66,7 +66,7 @@ class Processes:
             self._state.log.add("ActivityManager", f"Force stopping {name} appid={app.pid} user=0: from pid 1337")
 
     def forget(self) -> None:
-        """Forget all processes. Call at a reboot, which ends them."""
+        """Forget all processes. Call this when the phone reboots, which ends them."""
         for app in self._running.values():
             app.watch.cancel()
         self._running.clear()

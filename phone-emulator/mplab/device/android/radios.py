@@ -1,4 +1,4 @@
-"""Bring interfaces up and down some time after their radios were switched."""
+"""Bring the phone's interfaces up and down some time after their radios were switched."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ _DOWN_DELAY_S = 0.1
 
 
 class RadioControl:
-    """Brings ``wlan0`` and ``rmnet0`` up and down, as the switches of the radios require."""
+    """Task that brings ``wlan0`` and ``rmnet0`` up and down according to the switches of the radios."""
 
     def __init__(self, state: State, network: Network) -> None:
         self._state = state
@@ -18,19 +18,19 @@ class RadioControl:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start to follow the switches. Both interfaces must be down."""
+        """Start the task that follows the switches. Both interfaces must be down."""
         self._changed.set()
         self._task = asyncio.create_task(self._work())
 
     async def stop(self) -> None:
-        """Stop following the switches; the interfaces stay unchanged."""
+        """Stop the task that follows the switches. The interfaces stay as they are."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
     def update(self) -> None:
-        """Report that a switch has changed. The interfaces follow later."""
+        """Notify the task that a switch has changed. It changes the interfaces later."""
         self._changed.set()
 
     @property
@@ -80,7 +80,7 @@ class RadioControl:
             self._changed.set()  # WiFi has just come up, and data must not be up next to it
 
     async def _settle(self) -> bool:
-        """Wait for the radio's delay. Return False if a switch changes during it."""
+        """Wait for the phone's `radio_delay_s`. Return False if a switch changes during this time."""
         try:
             await asyncio.wait_for(self._changed.wait(), self._state.model.radio_delay_s)
         except TimeoutError:

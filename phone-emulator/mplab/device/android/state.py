@@ -1,4 +1,4 @@
-"""Hold the state of a phone while it is on, and its log."""
+"""Define the state of an emulated phone while it is on, and its log."""
 
 import asyncio
 import itertools
@@ -17,12 +17,12 @@ _MOST_LINES = 20_000
 
 @dataclass(frozen=True)
 class LogLine:
-    """A line of the log.
+    """A line of the phone's log.
 
     Attributes:
-        number: position since the device was made, from 1.
-        time: Unix time, seconds.
-        level: ``V``, ``D``, ``I``, ``W``, ``E``, ``F``.
+        number: number of the line since the emulator was started, from 1.
+        time: unix time of this machine's clock, s.
+        level: priority: ``V``, ``D``, ``I``, ``W``, ``E`` or ``F``.
     """
 
     number: int
@@ -34,7 +34,7 @@ class LogLine:
 
 
 class LogBuffer:
-    """A buffer of the newest lines; readers can wait for more."""
+    """The phone's log: a buffer of the newest lines. Readers can wait for further lines."""
 
     def __init__(self) -> None:
         self._lines: deque[LogLine] = deque(maxlen=_MOST_LINES)
@@ -42,27 +42,27 @@ class LogBuffer:
         self._more = asyncio.Event()
 
     def add(self, tag: str, text: str, *, level: str = "I", pid: int = 1337) -> None:
-        """Append lines."""
+        """Append `text` to the log, one log line for each of its lines."""
         for part in text.splitlines() or [""]:
             self._count += 1
             self._lines.append(LogLine(self._count, time.time(), pid, level, tag, part))
         self._more.set()
 
     def clear(self) -> None:
-        """Remove all lines."""
+        """Remove all lines from the buffer. Line numbers continue."""
         self._lines.clear()
 
     def lines(self, after: int = 0) -> list[LogLine]:
-        """Return the lines after line number `after`."""
+        """Return the lines in the buffer whose number is greater than `after`."""
         return [line for line in self._lines if line.number > after]
 
     @property
     def last(self) -> int:
-        """Return the number of the last line."""
+        """Return the number of the newest line; 0: nothing was written yet."""
         return self._count
 
     async def wait(self, after: int) -> None:
-        """Wait until a line after number `after` has been written."""
+        """Wait until a line with a number greater than `after` has been written."""
         while self._count <= after:
             self._more.clear()
             await self._more.wait()
@@ -73,17 +73,17 @@ FIRST_APP_UID = 10100
 
 @dataclass
 class Package:
-    """An app on the phone, and the changes that commands have made to it.
+    """An installed app, with the changes that commands have made to it.
 
     Attributes:
-        granted: names of granted permissions; ``*``: all were granted at the installation.
+        granted: names of granted permissions; ``*``: all were granted when the app was installed.
     """
 
     info: InstalledPackage
     uid: int
     enabled: bool = True
     chosen: bool = False
-    """Enabled by a command, not by its manifest (``COMPONENT_ENABLED_STATE_ENABLED``)."""
+    """True: the app was enabled by a command, not by its manifest (``COMPONENT_ENABLED_STATE_ENABLED``)."""
     installed_at: float = field(default_factory=time.time)
     updated_at: float = field(default_factory=time.time)
     granted: set[str] = field(default_factory=set)
@@ -99,17 +99,17 @@ class Package:
 
 @dataclass
 class Battery:
-    """The battery in the terms of ``dumpsys battery``."""
+    """State of the battery: `level` in percent, temperature in degrees Celsius, and charger."""
 
     level: int
     temperature_c: float
     plugged: str
-    """One of ``usb``, ``ac``, ``wireless``, ``no``."""
+    """Charger: ``usb``, ``ac``, ``wireless`` or ``no``."""
 
 
 @dataclass
 class Radios:
-    """Radios that are switched on, and interfaces that are up."""
+    """The switches of the radios; and in `wifi_up` and `data_up`, whether ``wlan0`` and ``rmnet0`` are up."""
 
     wifi: bool
     data: bool
@@ -123,18 +123,18 @@ class Radios:
 
 @dataclass
 class InstallSession:
-    """An installation of several APKs that is not yet committed."""
+    """An installation of an app from several APKs that is not yet committed."""
 
     options: tuple[str, ...]
     apks: list[bytes] = field(default_factory=list)
 
 
 class State:
-    """All state that commands read and change.
+    """All state of a phone that its commands read and change.
 
     Args:
         model: the phone at power-on.
-        screen: its screen.
+        screen: the screen of the phone.
     """
 
     def __init__(self, model: PhoneModel, screen: ScriptedScreen) -> None:
@@ -146,7 +146,7 @@ class State:
         self.adb_root = False
         self.battery = Battery(model.battery.level, model.battery.temperature, model.battery.plugged)
         self.thermal_status = 0
-        """Value of ``THERMAL_STATUS``: 0 none … 3 severe … 6 shutdown."""
+        """Android's thermal status, from 0 (none) over 3 (severe) to 6 (shutdown)."""
         radios = model.radios
         self.radios = Radios(radios.wifi, radios.data, radios.airplane, radios.bluetooth)
         self.properties: dict[str, str] = {}
@@ -156,9 +156,9 @@ class State:
         self.install_sessions: dict[int, InstallSession] = {}
         self.session_numbers = itertools.count(1)
         self.before_airplane = (radios.wifi, radios.bluetooth)
-        """State of WiFi and Bluetooth when airplane mode was switched on."""
+        """Whether WiFi and Bluetooth were on when airplane mode was last switched on."""
         self.allowed_network_types = 0b11001110101111111111
-        """Bits of ``TelephonyManager.NETWORK_TYPE_BITMASK_*``."""
+        """Mobile network types that the user allows: bits of ``TelephonyManager.NETWORK_TYPE_BITMASK_*``."""
         self.doze_exempt: set[str] = set()
         self.doze_enabled = True
         self.awake = True
@@ -169,10 +169,10 @@ class State:
         self.bluetooth_name = model.model
         self.booted_at = time.time()
         self.clock_offset_s = 0.0
-        """Offset of the phone's clock from this machine's clock, s; positive: the phone's clock is ahead."""
+        """Time by which the phone's clock is ahead of this machine's clock, s."""
         self.selinux_permissive = False
         self.multipath: dict[str, str] = {}
-        """Interface → ``on``, ``off`` or ``backup`` in the out-of-tree kernel."""
+        """Interface → its use by the out-of-tree kernel of Multipath TCP: ``on``, ``off`` or ``backup``."""
         self._uids = itertools.count(FIRST_APP_UID)
         for package in model.packages:
             self.add_package(package.installed())
@@ -181,7 +181,7 @@ class State:
         self.begin_boot()
 
     def begin_boot(self) -> None:
-        """Reset the state that does not survive a boot."""
+        """Reset that part of the state which does not survive a boot."""
         self.booted_at = time.time()
         persistent = {name: value for name, value in self.properties.items() if name.startswith("persist.")}
         self.properties = {**boot_properties(self), **persistent}
@@ -195,7 +195,7 @@ class State:
         self.log.clear()
 
     def add_package(self, info: InstalledPackage) -> Package:
-        """Install an app, or update it to another version."""
+        """Install an app. If it is installed, update it to the version in `info`. Return the installed app."""
         if old := self.packages.get(info.name):
             old.info = info
             old.updated_at = time.time()
@@ -205,7 +205,10 @@ class State:
         return package
 
     def update_package(self, name: str, version: str, version_code: int | None = None) -> Package:
-        """Update an app to another version. Raises KeyError if it is not installed."""
+        """Change the version of an installed app. Return the app. Raises KeyError if the app is not installed.
+
+        The default of `version_code` is the old one plus 1.
+        """
         package = self.packages[name]
         code = version_code if version_code is not None else package.info.version_code + 1
         package.info = replace(package.info, version=version, version_code=code)
@@ -213,15 +216,15 @@ class State:
         return package
 
     def now(self) -> float:
-        """Return the Unix time of the phone's clock."""
+        """Return the unix time that the phone's clock shows, s."""
         return time.time() + self.clock_offset_s
 
     @property
     def uptime_s(self) -> float:
-        """Return the time since the last boot, seconds."""
+        """Return the time since the last boot, s."""
         return time.time() - self.booted_at
 
     @property
     def abi(self) -> str:
-        """Return the ABI of the phone's programs: that of this machine."""
+        """Return Android's name for the ABI of the phone's programs, which is that of this machine."""
         return {"x86_64": "x86_64", "aarch64": "arm64-v8a"}.get(os.uname().machine, os.uname().machine)

@@ -1,4 +1,4 @@
-"""List the scripted apps in this folder. It also has the programs that some of them run."""
+"""List the scripted apps in this folder. The folder also has the programs that some of these apps run."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,25 +10,25 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def ready_apps() -> tuple[AppScript, ...]:
-    """Return all apps in this folder."""
+    """Return all scripted apps in this folder."""
     return tuple(load_script(path) for path in sorted(FOLDER.glob("*.yaml")))
 
 
 def lab_services(apps: Iterable[AppScript] | None = None) -> tuple[str, ...]:
-    """Return the names of the services of a lab's origin that apps use, sorted."""
+    """Return the names of a lab's services that the apps (default: all in this folder) use, sorted."""
     return tuple(sorted({service for app in _all(apps) for service in app.lab}))
 
 
 def lab_variables(
     facts: Mapping[str, Mapping[str, str]], *, cacert: str, apps: Iterable[AppScript] | None = None
 ) -> tuple[tuple[str, str], ...]:
-    """Return values for `DeviceSettings.app_variables`, so that the apps use the servers of a lab.
+    """Return values for `DeviceSettings.app_variables`, with which the apps use the servers of a lab.
 
     Args:
-        facts: service → its facts (`RunningServices.facts`). If a service is missing, its apps keep their default
+        facts: service → its facts (`RunningServices.facts`). The apps of a missing service keep their default
             addresses.
-        cacert: the lab's certificate authority, PEM (`LabAuthority.ca_pem`).
-        apps: the apps; by default all in this folder.
+        cacert: path of the lab's certificate authority, a PEM file (`LabAuthority.ca_pem`).
+        apps: the scripted apps; by default all in this folder.
 
     Raises:
         KeyError: a service lacks a fact.

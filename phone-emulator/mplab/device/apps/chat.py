@@ -1,11 +1,11 @@
-"""Chat over XMPP over WebSocket (RFC 7395) with delivery receipts (XEP-0184), without a screen.
+"""Chat by XMPP over WebSocket (RFC 7395) with delivery receipts (XEP-0184), without a screen.
 
-This program imports nothing of mplab. ``chat.py URL --accounts FILE`` signs in and stays signed in. It writes
-``state=online`` when the contact is online. ``chat.py send TEXT`` sends a message through the signed-in process, which
-must run in the same network namespace. It writes ``state=sent``, and exits with 0 when the receipt has arrived.
+This program imports nothing of mplab. ``chat.py URL --accounts FILE`` signs in and keeps running. It prints
+``state=online`` when the contact is online. ``chat.py send TEXT`` sends a message through this running process, which
+must be in the same network namespace. It prints ``state=sent``, and exits with 0 when the receipt has arrived.
 
-FILE is a JSON object of accounts and passwords, readable only by its owner: the first account is this program's, the
-second is the contact's.
+FILE is a JSON object, account → password, readable only by its owner. The first account is that of this program, the
+second that of the contact.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
 _ADDRESS = "\0mplab-chat"
-"""Socket of the signed-in process; abstract, so that it belongs to the network namespace."""
+"""Abstract unix socket of the process that has signed in. As an abstract socket it belongs to the network namespace."""
 _FRAMING = "urn:ietf:params:xml:ns:xmpp-framing"
 _RECEIPTS = "urn:xmpp:receipts"
 _TIMEOUT_S = 20.0
@@ -33,12 +33,12 @@ _POLL_S = 0.05
 
 
 class Session:
-    """A signed-in account.
+    """An XMPP session: the connection with which an account has signed in.
 
     Args:
         url: URL of the messenger's page; the WebSocket is on the same server.
-        accounts: name → password.
-        cacert: file with the certificate authority, or "".
+        accounts: account → password; the first account signs in, the second is the contact.
+        cacert: file with the certificate authority of the server; "": use the authorities of the system.
 
     Raises:
         OSError: the server refuses the account, or cannot be reached.
@@ -87,7 +87,11 @@ class Session:
         return ET.fromstring(text)  # noqa: S314 - Python's expat refuses what expands
 
     def listen(self) -> None:
-        """Read stanzas until the connection ends. Raises OSError."""
+        """Read XMPP stanzas until the connection ends: report the contact's presence, receipts and errors.
+
+        Raises:
+            OSError: the connection has ended.
+        """
         self._socket.settimeout(None)
         while True:
             stanza = self._read()
@@ -101,7 +105,7 @@ class Session:
                 self._answer(stanza.get("id", ""), "refused")
 
     def send(self, text: str, asker: socket.socket) -> None:
-        """Send a message. Report to the socket `asker`: ``sent`` now, ``delivered`` or ``refused`` later."""
+        """Send a message to the contact. Write ``sent`` to the socket `asker`; later ``delivered`` or ``refused``."""
         number = str(uuid.uuid4())
         with self._lock:
             self._waiting[number] = asker
@@ -118,7 +122,7 @@ class Session:
 
 
 def stay(url: str, accounts: Path, cacert: str) -> None:
-    """Sign in and serve requests to send. Raises OSError."""
+    """Sign in, and send messages for calls of ``chat.py send`` until the connection ends. Raises OSError then."""
     session = Session(url, json.loads(accounts.read_text()), cacert)
     server = socket.socket(socket.AF_UNIX)
     server.bind(_ADDRESS)
@@ -135,7 +139,7 @@ def stay(url: str, accounts: Path, cacert: str) -> None:
 
 
 def send(text: str) -> int:
-    """Ask the signed-in process to send a message. Return the exit code."""
+    """Send a message through the process that has signed in. Return the exit code: 0 if it was delivered, else 1."""
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(_PATIENCE_S)
         _connect(sock)
@@ -148,7 +152,7 @@ def send(text: str) -> int:
 
 
 def _connect(sock: socket.socket) -> None:
-    """Connect to the signed-in process; wait some seconds for it. Raises OSError."""
+    """Connect `sock` to the process that has signed in. Raises OSError if no process accepts it within 8 s."""
     deadline = time.monotonic() + _SIGN_IN_S
     while sock.connect_ex(_ADDRESS):
         if time.monotonic() > deadline:
@@ -157,7 +161,7 @@ def _connect(sock: socket.socket) -> None:
 
 
 def main() -> int:
-    """Return the exit code: 0, or 1 if the server or the contact failed."""
+    """Run the program. Return the exit code: 0 if a message was delivered, 1 after an error."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url", help="the messenger's URL, or 'send'")
     parser.add_argument("text", nargs="?", default="")

@@ -1,11 +1,11 @@
-"""Use a social network without a screen: refresh, list nearby places and friends, post.
+"""Use a social network without a screen: load stories, list nearby places and friends, publish posts.
 
-This program imports nothing of mplab; its server is ``proxy-docker/mplab/services/feed``.
+This program imports nothing of mplab. Its server is ``proxy-docker/mplab/services/feed``.
 
-``feed.py URL refresh --pictures URL`` loads stories, then their pictures. It writes ``texts=N`` when the stories have
-arrived, and ``pictures=N bytes=B`` when all pictures have arrived. ``feed.py URL nearby`` writes the first place and
-friend: ``place=… friend=…``. ``feed.py URL post KIND TEXT [--photo FILE] [--place P --friend F]`` writes
-``post=ID sha256=…``, the hash of the photo.
+``feed.py URL refresh --pictures URL`` loads stories, then their pictures. It prints ``texts=N`` when the stories have
+arrived, and ``pictures=N bytes=B`` when all pictures have arrived. ``feed.py URL nearby`` prints the first place and
+the first friend: ``place=… friend=…``. ``feed.py URL post KIND TEXT [--photo FILE] [--place P --friend F]`` publishes a
+post, and prints its id and the hash of the photo: ``post=ID sha256=…``.
 """
 
 import argparse
@@ -26,7 +26,7 @@ _AT_A_TIME = 6
 
 
 class Network:
-    """A client of the server, for one account."""
+    """Client of the social network's server, for one account."""
 
     def __init__(self, url: str, account: str, cacert: str) -> None:
         self._url = url.rstrip("/")
@@ -37,20 +37,20 @@ class Network:
         self._opener = urllib.request.build_opener(*handlers)
 
     def ask(self, path: str, *, body: bytes | None = None, method: str = "GET") -> Any:  # noqa: ANN401 - any JSON
-        """Send a request, and return the parsed JSON. Raises OSError, ValueError."""
+        """Send a request for ``/api/<path>``, and return the parsed JSON answer. Raises OSError, ValueError."""
         between = "&" if "?" in path else "?"
         url = f"{self._url}/api/{path}{between}account={self._account}"
         return json.loads(self.get(urllib.request.Request(url, data=body, method=method)))  # noqa: S310 - http(s)
 
     def get(self, request: "urllib.request.Request | str") -> bytes:
-        """Return a whole body. Raises OSError."""
+        """Send a request, and return the complete body of the answer. Raises OSError."""
         with self._opener.open(request, timeout=_TIMEOUT_S) as answer:
             content: bytes = answer.read()
             return content
 
 
 def main() -> int:
-    """Return the exit code: 0, or 1 if the server failed."""
+    """Run the program. Return the exit code: 0, or 1 after an error."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("--account", default="phone")
@@ -84,7 +84,18 @@ def main() -> int:
 
 
 def do_refresh(network: Network, pictures: str, number: int, count: int) -> None:
-    """Load new stories, then their pictures, several in parallel. Raises OSError, ValueError."""
+    """Load `count` stories, then their pictures, several in parallel; print numbers and bytes.
+
+    Args:
+        network: client of the server.
+        pictures: URL of the picture host.
+        number: number of the refresh, which selects the stories.
+        count: number of stories.
+
+    Raises:
+        OSError: a request failed.
+        ValueError: a picture has another length than announced.
+    """
     stories = network.ask(f"feed?refresh={number}&stories={count}")["stories"]
     _tell(f"texts={len(stories)}")
     wanted = [(story, part) for story in stories for part in ("avatar", "picture") if story[part]]
@@ -101,7 +112,7 @@ def do_refresh(network: Network, pictures: str, number: int, count: int) -> None
 
 
 def do_post(network: Network, post: Mapping[str, Any]) -> None:
-    """Publish a post. Raises ValueError if the server's copy differs from the sent one."""
+    """Publish a post, and print its id. Raises ValueError if the server's copy differs from the sent one."""
     sent = {"kind": post["kind"], "text": post["text"], "place": post["place"], "friend": post["friend"]}
     sha256 = ""
     if post["photo"]:

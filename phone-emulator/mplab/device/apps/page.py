@@ -1,8 +1,8 @@
-"""Load a page and all of its objects by curl, like a browser without a screen.
+"""Load a web page and all of its objects with curl, like a browser without a screen.
 
-This program imports nothing of mplab. ``page.py URL`` writes ``bytes=B objects=N seconds=S`` when all is loaded. A page
+This program imports nothing of mplab. ``page.py URL`` prints ``bytes=B objects=N seconds=S`` when all is loaded. A page
 of the lab lists its objects (``<script id="mplab-objects">``: host label → path → bytes). They are loaded in parallel,
-and their lengths are checked. For any other page, only its own file is loaded.
+and their lengths are checked. Of any other page, only the HTML file is loaded.
 """
 
 import argparse
@@ -20,7 +20,7 @@ _LISTING = re.compile(r'<script[^>]*id="mplab-objects"[^>]*>(.*?)</script>', re.
 
 
 def main() -> int:
-    """Return the exit code: 0, or 1 if an object was not loaded."""
+    """Run the program. Return the exit code: 0, or 1 if an object was not loaded completely."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("--cacert", default="")
@@ -60,7 +60,12 @@ def main() -> int:
 
 
 def listed(url: str, page: str) -> Sequence[tuple[str, int]]:
-    """Return URLs and lengths of the objects that a page lists, without the page itself."""
+    """Return URL and length, bytes, of each object that a page lists, without the page itself.
+
+    Args:
+        url: URL of the page.
+        page: HTML of the page.
+    """
     listing = _LISTING.search(page)
     parts = urlsplit(url)
     domain = parts.netloc.partition(".")[2]

@@ -1,12 +1,12 @@
-"""Play sound or video without a screen: download it and play it by the clock, like an app.
+"""Play sound or video without a screen and a loudspeaker: download it, and play it in real time as an app does.
 
 This program imports nothing of mplab, so that it starts quickly.
 
-``player.py URL --rate-kbps 1000`` plays a file, or an endless stream. ``--media BASE`` plays an adaptive clip,
-``BASE/<last part of URL>/manifest.mpd``, in the quality that the last segment's throughput allows. ``--tracks`` plays
-the tracks of a music service at URL one after the other, in random order, fetched in ranges.
+``player.py URL --rate-kbps 1000`` plays a file or an endless stream. With ``--media BASE`` it plays an adaptive clip,
+``BASE/<last part of URL>/manifest.mpd``, in the quality that the last segment's throughput allows. With ``--tracks`` it
+plays the tracks of the music service at URL one after the other, in random order, and requests them in byte ranges.
 
-It writes ``state=buffering position=3.25 clock=0:03 what=480p`` at every change of state and every quarter of a second,
+It prints ``state=buffering position=3.25 clock=0:03 what=480p`` at every change of state and every quarter of a second,
 and ends when everything has been played.
 """
 
@@ -30,22 +30,22 @@ _REPORT_S = 0.25
 _CHUNK_BYTES = 16_384
 _PATIENCE_S = 60.0
 _MOST_AHEAD_S = 30.0
-"""Limit of the buffer, seconds of play time, above which no more is requested."""
+"""Play time in the buffer above which nothing more is requested, s."""
 _SAFE = 0.8
-"""Share of the throughput that a quality may need."""
+"""Largest share of the measured throughput that the bitrate of the next segment may use."""
 _USED = ("http", "https")
 
 
 @dataclass
 class Buffer:
-    """Downloaded and played play time.
+    """The player's buffer: how much has been downloaded and played.
 
     Attributes:
         seconds: play time that has been downloaded, s.
         position: play time that has been played, s.
-        ended: the download has ended, because it is complete or has failed.
-        error: reason of a failure; "": none.
-        label: quality of the last segment, or name of the track in the download.
+        ended: True: the download is complete or has failed.
+        error: reason why the download has failed; "": it has not.
+        label: quality of the last downloaded segment, or name of the track that is downloaded.
     """
 
     seconds: float = 0.0
@@ -55,20 +55,20 @@ class Buffer:
     label: str = ""
 
     def wait_for_room(self) -> None:
-        """Wait until the buffer is below its limit."""
+        """Wait until the play time in the buffer is below its limit."""
         while self.seconds - self.position > _MOST_AHEAD_S:
             time.sleep(_STEP_S)
 
 
 @dataclass
 class Web:
-    """Connections that are kept open, one to each host."""
+    """HTTP client that keeps one connection to each host open."""
 
     cacert: str
     _connections: dict[str, http.client.HTTPConnection] = field(default_factory=dict)
 
     def pieces(self, url: str, headers: dict[str, str] | None = None) -> Iterator[bytes]:
-        """Yield a body in pieces as they arrive. Raises OSError if it is not complete."""
+        """Request `url`, and yield the body in pieces as they arrive. Raises OSError if the body is not complete."""
         parts = urlsplit(url)
         connection = self._connections.get(parts.netloc)
         if connection is None:
@@ -80,7 +80,7 @@ class Web:
             raise OSError(str(error) or type(error).__name__) from error
 
     def get(self, url: str, headers: dict[str, str] | None = None) -> bytes:
-        """Return a whole body. Raises OSError."""
+        """Request `url`, and return the complete body. Raises OSError."""
         return b"".join(self.pieces(url, headers))
 
     def _connect(self, scheme: str, host: str) -> http.client.HTTPConnection:
@@ -106,12 +106,12 @@ def _body(connection: http.client.HTTPConnection, url: str, headers: dict[str, s
 
 @dataclass(frozen=True)
 class Representation:
-    """One quality of a clip.
+    """One quality of a clip's video or sound: a Representation of the MPD.
 
     Attributes:
-        name: ``id`` of the representation.
-        initialization: template of the initialization segment's address.
-        media: template of a media segment's address.
+        name: attribute ``id`` of the Representation.
+        initialization: template of the initialization segment's URL.
+        media: template of the media segments' URLs.
         first: number of the first media segment.
         segment_s: duration of a segment, s.
     """
@@ -124,12 +124,12 @@ class Representation:
     segment_s: float
 
     def segment(self, number: int) -> str:
-        """Return the address of a segment, relative to the manifest; `number` counts from 0."""
+        """Return the URL of a media segment, relative to the manifest; `number` counts from 0."""
         return _filled(self.media, self.name, self.first + number)
 
 
 def main() -> int:
-    """Return the exit code: 0, or 1 if the download failed."""
+    """Run the program. Return the exit code: 0, or 1 if the download failed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("--rate-kbps", type=float, default=1000.0)
@@ -166,13 +166,19 @@ def _guarded(fetch: Callable[[], None], buffer: Buffer) -> None:
 
 
 def fetch_file(url: str, buffer: Buffer, web: Web, rate_kbps: float) -> None:
-    """Download a file or a stream; bytes are converted to play time at `rate_kbps`."""
+    """Download a file or a stream to the buffer. `rate_kbps`, kbit/s, converts bytes to play time."""
     for piece in web.pieces(url):
         buffer.seconds += len(piece) * 8 / 1000 / rate_kbps
 
 
 def fetch_clip(manifest: str, buffer: Buffer, web: Web) -> None:
-    """Download segments of video and sound in turn, each in the best quality that the last throughput allows."""
+    """Download the video and sound segments of a clip in turn, with video in the best quality for the last throughput.
+
+    Args:
+        manifest: URL of the MPD.
+        buffer: buffer to fill.
+        web: HTTP client.
+    """
     length_s, video, sound = read_manifest(web.get(manifest).decode())
     chosen, begun = video[0], set[str]()
     for number in range(math.ceil(length_s / chosen.segment_s)):
@@ -196,7 +202,10 @@ def fetch_clip(manifest: str, buffer: Buffer, web: Web) -> None:
 
 
 def fetch_tracks(url: str, buffer: Buffer, web: Web, rate_kbps: float, chunk: int) -> None:
-    """Download all tracks in random order, without end, in ranges of `chunk` bytes. A shorter answer ends a track."""
+    """Download all tracks again and again in random order, in ranges of `chunk` bytes.
+
+    An answer that is shorter than requested ends the track.
+    """
     names: list[str] = json.loads(web.get(f"{url}/tracks/index.json"))
     while True:
         for name in random.sample(names, len(names)):
@@ -216,10 +225,10 @@ def fetch_tracks(url: str, buffer: Buffer, web: Web, rate_kbps: float, chunk: in
 
 
 def read_manifest(text: str) -> tuple[float, list[Representation], list[Representation]]:
-    """Parse an MPD with segment templates. Return the length, s, video qualities (lowest first) and sound qualities.
+    """Return length of the clip, s, video qualities (lowest first) and sound qualities from the text of an MPD.
 
     Raises:
-        ValueError: the manifest is of another form.
+        ValueError: the manifest has no video, no duration, or no segment templates.
     """
     root = ET.fromstring(text)  # noqa: S314 - Python's expat refuses what expands
     space = root.tag.partition("}")[0] + "}"
@@ -258,15 +267,15 @@ def _filled(template: str, name: str, number: int) -> str:
 
 
 def play(buffer: Buffer, ahead_s: float, length_s: float) -> int:
-    """Play the buffer in real time, and print the state at each change and every `_REPORT_S`.
+    """Play the content of the buffer in real time. Print the player's state at each change and every `_REPORT_S`.
 
     Args:
-        buffer: filled by another thread.
+        buffer: the buffer, which another thread fills.
         ahead_s: play time that must be in the buffer before playback starts or continues, s.
-        length_s: play at most this time, s.
+        length_s: longest play time, s.
 
     Returns:
-        The exit code: 0 at the end of the clip, 1 after an error of the buffer.
+        The exit code of the program: 0 at the end of the content, 1 if the download failed.
     """
     state, reported = "", 0.0
     before = time.monotonic()

@@ -1,9 +1,9 @@
-"""Call an echo without a screen, through two relays of a TURN server that is reached by TCP.
+"""Make a call without a screen: send voice frames through two relays of a TURN server that is reached by TCP.
 
-This program imports nothing of mplab. ``voice.py URL``, with the address of the call app
-(`proxy-docker/mplab/services/turn`), allocates two relays (RFC 8656) and sends voice frames from one to the other every
-20 ms. From the first received frame on it writes ``state=talking clock=0:03 received=150 sent=151``. SIGTERM hangs up.
-Frames have the size of G.711 frames but contain no speech, so speech quality cannot be rated.
+This program imports nothing of mplab. ``voice.py URL``, with the URL of the call app
+(`proxy-docker/mplab/services/turn`), allocates two relays (RFC 8656), and sends a voice frame from one to the other
+every 20 ms. From the first received frame on it prints ``state=talking clock=0:03 received=150 sent=151``. SIGTERM
+hangs up. The frames have the size of G.711 frames but contain no speech, so speech quality cannot be rated.
 """
 
 import argparse
@@ -36,7 +36,7 @@ _USERNAME, _INTEGRITY, _PEER, _CONTENT, _REALM, _NONCE, _RELAYED, _TRANSPORT = (
 )
 _UDP = 17
 _FRAME_S, _FRAME_BYTES = 0.02, 172
-"""Frame of G.711, 20 ms: 160 bytes of sound and 12 of RTP header."""
+"""Duration of a frame of G.711, s, and its size: 160 bytes of sound and 12 bytes of RTP header."""
 _TIMEOUT_S = 15.0
 _REPORT_S = 0.25
 
@@ -44,7 +44,7 @@ Attributes = dict[int, bytes]
 
 
 class Relay:
-    """A relay that is allocated over its own TCP connection."""
+    """A relay of the TURN server, allocated over a TCP connection of its own."""
 
     def __init__(self, host: str, port: int, user: str, password: str) -> None:
         self._user, self._password = user, password
@@ -60,15 +60,15 @@ class Relay:
         self.address = self._ask(_ALLOCATE, wanted)[_RELAYED]
 
     def permit(self, peer: bytes) -> None:
-        """Permit traffic between this relay and a peer."""
+        """Allow a peer to send to this relay; `peer` is the peer's address as a STUN attribute."""
         self._ask(_PERMISSION, {_PEER: peer})
 
     def send(self, peer: bytes, content: bytes) -> None:
-        """Send a datagram through the relay."""
+        """Send a datagram from this relay to a peer."""
         self._write(_SEND, {_PEER: peer, _CONTENT: content})
 
     def read(self) -> tuple[int, Attributes]:
-        """Return the next message. Raises OSError if the connection has ended."""
+        """Return type and attributes of the next STUN message. Raises OSError if the connection has ended."""
         header = self._stream.read(_HEADER.size)
         if len(header) < _HEADER.size:
             raise OSError("the relay has closed the connection")
@@ -102,7 +102,7 @@ class Relay:
 
 
 class Call:
-    """Voice frames from the relay `caller` to the relay `echo`."""
+    """A call: voice frames that are sent from the relay `caller` to the relay `echo`."""
 
     def __init__(self, caller: Relay, echo: Relay) -> None:
         self._caller, self._echo = caller, echo
@@ -111,7 +111,7 @@ class Call:
         self.error = ""
 
     def listen(self) -> None:
-        """Count received frames until the connection ends."""
+        """Count the frames that arrive at the relay `echo`, until its connection ends."""
         try:
             while True:
                 kind, _ = self._echo.read()
@@ -122,7 +122,7 @@ class Call:
             self.error = str(error)
 
     def talk(self) -> None:
-        """Send frames by the clock and report, until the connection ends. Raises OSError then."""
+        """Send a frame every 20 ms, and print the numbers of frames. Raises OSError when the connection ends."""
         due = reported = time.monotonic()
         while not self.error:
             time.sleep(max(0.0, due - time.monotonic()))
@@ -138,7 +138,7 @@ class Call:
 
 
 def configuration(url: str, cacert: str) -> tuple[str, int, str, str]:
-    """Return host, port, user and password of the relay from the call app's configuration. Raises OSError."""
+    """Return host, port, user and password of the TURN server from the call app's configuration. Raises OSError."""
     context = ssl.create_default_context(cafile=cacert or None) if url.startswith("https:") else None
     handlers = [urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)]
     with urllib.request.build_opener(*handlers).open(f"{url.rstrip('/')}/config.json", timeout=_TIMEOUT_S) as answer:
@@ -148,7 +148,7 @@ def configuration(url: str, cacert: str) -> tuple[str, int, str, str]:
 
 
 def main() -> int:
-    """Return the exit code: 1 if the call cannot be made, or is cut."""
+    """Run the program until the call fails or is cut. Return the exit code, 1."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("--cacert", default="")

@@ -1,4 +1,4 @@
-"""Emulate the screen of the device, and the touches of its user."""
+"""Emulate the screen of the device with scripted apps, and the servers of UI test frameworks that control it."""
 
 from mplab.device.screen.load import load_script
 from mplab.device.screen.protocol import InstalledPackage

@@ -1,7 +1,7 @@
-"""Run the agents that UI test frameworks start on the emulated device: uiautomator2's server and Appium's.
+"""Run the servers that UI test frameworks start on the emulated device: those of uiautomator2 and of Appium.
 
-uiautomator2's client is that of openatx, 3.7.1, whose own server is ``u2.jar``: ``GET /ping``, and JSON-RPC at
-``POST /jsonrpc/0``. The client distinguishes errors by the Java exception in their message.
+The server of uiautomator2 replaces ``u2.jar`` for the client openatx uiautomator2 3.7.1. It answers ``GET /ping``, and
+JSON-RPC at ``POST /jsonrpc/0``. The client distinguishes errors by the Java exception in their message.
 """
 
 import asyncio
@@ -26,15 +26,15 @@ class UiAutomatorService:
     """The server that uiautomator2's client expects on the device.
 
     Args:
-        screen: screen that it controls.
-        model: phone that it reports.
+        screen: screen that the server controls.
+        model: phone that the server reports.
     """
 
     def __init__(self, screen: ScriptedScreen, model: PhoneModel) -> None:
         self._methods = Methods(screen, model)
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection; a callback for `asyncio.start_server`."""
+        """Answer the requests on one connection; a callback for `asyncio.start_server`."""
         await serve(reader, writer, self._answer)
 
     async def _answer(self, method: str, path: str, body: bytes) -> Answer:
@@ -71,11 +71,11 @@ Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[Non
 
 
 def automation_agents(screen: ScriptedScreen, model: PhoneModel) -> Agents:
-    """Return the servers of uiautomator2 and of Appium's UiAutomator2 driver.
+    """Return the servers of uiautomator2 and of Appium's UiAutomator2 driver as agents that can be started.
 
     Args:
-        screen: screen that they control.
-        model: phone that they report.
+        screen: screen that the servers control.
+        model: phone that the servers report.
     """
 
     async def uiautomator2(context: AgentContext) -> int:
@@ -99,7 +99,7 @@ def automation_agents(screen: ScriptedScreen, model: PhoneModel) -> Agents:
 
 
 async def _serve(connected: Connected, sock: socket.socket, ended: asyncio.Event) -> None:
-    """Serve until `ended` is set or this task is cancelled. Then close all connections, like a process that ends."""
+    """Serve connections to `sock` until `ended` is set or this task is cancelled. Then abort all open connections."""
     writers: set[asyncio.StreamWriter] = set()
 
     async def tracked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

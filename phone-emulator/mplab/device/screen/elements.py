@@ -1,4 +1,4 @@
-"""Manage elements for WebDriver, by references that can become stale."""
+"""Manage the references by which WebDriver clients name elements. A reference is stale when its element is gone."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from mplab.device.screen.hands import Hands
 from mplab.device.screen.locators import Path, at, locate
 
 ELEMENT_KEY = "element-6066-11e4-a52e-4f735466cecf"
-"""Key of an element's reference (WebDriver, section 11)."""
+"""Key under which JSON values have the reference of an element (WebDriver, section 11)."""
 ATTRIBUTES: Mapping[str, Callable[[UiNode], str]] = {
     "text": lambda node: node.text,
     "name": lambda node: node.description or node.text,
@@ -27,7 +27,7 @@ ATTRIBUTES: Mapping[str, Callable[[UiNode], str]] = {
 
 
 class WebDriverError(Exception):
-    """An error with its name in WebDriver, like ``no such element``."""
+    """An error for the WebDriver client. `error` is its name in WebDriver, like ``no such element``."""
 
     def __init__(self, error: str, message: str) -> None:
         super().__init__(message)
@@ -42,10 +42,10 @@ class _Element:
 
 
 class Elements:
-    """The elements that a session has found.
+    """The elements that a WebDriver session has found, by their references.
 
     Args:
-        hands: read and control the screen.
+        hands: gestures and keys of the screen.
     """
 
     def __init__(self, hands: Hands) -> None:
@@ -53,14 +53,19 @@ class Elements:
         self._known: dict[str, _Element] = {}
 
     def clear(self) -> None:
-        """Forget all elements."""
+        """Forget all references."""
         self._known.clear()
 
     def find(self, strategy: str, selector: str, inside: str = "") -> list[dict[str, str]]:
-        """Return references to the elements that a selector finds, in an element or on the whole screen.
+        """Find elements on the screen. Return their references, each as a JSON value of WebDriver.
+
+        Args:
+            strategy: location strategy of WebDriver, such as ``xpath``.
+            selector: selector of this strategy.
+            inside: reference of the element to search in; "": the whole screen.
 
         Raises:
-            WebDriverError: the element to search in is unknown.
+            WebDriverError: the reference `inside` is unknown.
             WrongSelectorError: the selector is invalid.
         """
         windows = self._hands.windows()
@@ -71,10 +76,10 @@ class Elements:
         return [self._reference((*base, *path)) for path in locate(scope.children if scope else (), strategy, selector)]
 
     def node(self, name: str) -> UiNode:
-        """Return the element of a reference, as it is shown now.
+        """Return the element with the reference `name`, as the screen shows it now.
 
         Raises:
-            WebDriverError: the reference is unknown, or its element is no longer shown.
+            WebDriverError: the reference is unknown, or the element is no longer shown.
         """
         element = self._element(name)
         node = at(self._hands.windows(), element.path)

@@ -1,4 +1,4 @@
-"""Compose gestures from a screen's basic touches: replace texts, scroll, press keys by their codes."""
+"""Compose actions from a screen's basic touches and keys: replace a text, scroll, press a key by its code."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _KEYS = {
     127: "MEDIA_PAUSE", 164: "VOLUME_MUTE", 176: "SETTINGS", 187: "APP_SWITCH", 220: "BRIGHTNESS_DOWN",
     221: "BRIGHTNESS_UP", 223: "SLEEP", 224: "WAKEUP",
 }  # fmt: skip
-"""KeyEvent's constants without ``KEYCODE_``."""
+"""Key code → name of Android's KeyEvent, without ``KEYCODE_``."""
 _FIRST_DIGIT, _FIRST_LETTER = 7, 29
 _KEY_ALIASES = {
     "delete": "DEL",
@@ -26,12 +26,16 @@ _KEY_ALIASES = {
     "down": "DPAD_DOWN",
     "center": "DPAD_CENTER",
 }
-"""Names of uiautomator2 that differ from KeyEvent's."""
+"""Name of a key in uiautomator2 → its name in KeyEvent, where both differ."""
 _SWIPE_MS = 250
 
 
 def key_name(word: str) -> str:
-    """Return the name of a key: ``26``, ``KEYCODE_POWER`` and ``POWER`` are ``POWER``. Raises ValueError."""
+    """Return the name of a key from its code or name: ``26``, ``KEYCODE_POWER`` and ``POWER`` give ``POWER``.
+
+    Raises:
+        ValueError: no key has this code.
+    """
     if not word.isdigit():
         return word.upper().removeprefix("KEYCODE_")
     code = int(word)
@@ -45,7 +49,7 @@ def key_name(word: str) -> str:
 
 
 class Hands:
-    """Gestures, keys and the clipboard of one screen."""
+    """Actions of a user on one screen, composed from touches and keys; and the clipboard."""
 
     def __init__(self, screen: ScriptedScreen) -> None:
         self.screen = screen
@@ -53,30 +57,30 @@ class Hands:
         self._touched: list[tuple[int, int]] = []
 
     def windows(self) -> tuple[UiNode, ...]:
-        """Return the windows on the screen."""
+        """Return the windows that the screen shows, with their elements."""
         return self.screen.windows()
 
     def toast(self) -> str:
-        """Return the toast on the screen, or ""."""
+        """Return the text of the toast that the screen shows; "": no toast."""
         return self.screen.toast()
 
     def tap(self, node: UiNode) -> None:
-        """Tap the centre of an element."""
+        """Tap the centre of the element `node`."""
         self.screen.tap(*node.bounds.center)
 
     def long_tap(self, x: int, y: int, duration_ms: int = LONG_TAP_MS) -> None:
-        """Touch a point for some time."""
+        """Touch a point for `duration_ms`, without moving."""
         self.screen.swipe(x, y, x, y, duration_ms)
 
     def press_at(self, x: int, y: int, duration_ms: int) -> None:
-        """Touch a point for some time: a tap or, from `LONG_TAP_MS` on, a long tap."""
+        """Touch a point for `duration_ms`. This is a long tap from `LONG_TAP_MS` on, otherwise a tap."""
         if duration_ms >= LONG_TAP_MS:
             self.long_tap(x, y, duration_ms)
         else:
             self.screen.tap(x, y)
 
     def clear(self, node: UiNode) -> None:
-        """Empty a field: focus it, then press DEL for each character."""
+        """Remove the text of a text field: focus it, then press DEL for each character."""
         if "focused" not in node.flags:
             self.tap(node)
         shown = node.text if node.text != node.hint else ""
@@ -84,12 +88,12 @@ class Hands:
             self.screen.key("DEL")
 
     def set_text(self, node: UiNode, text: str) -> None:
-        """Replace the text of a field."""
+        """Replace the text of a text field."""
         self.clear(node)
         self.screen.text(text)
 
     def clear_focused(self) -> None:
-        """Empty the focused field."""
+        """Remove the text of the text field that has the focus."""
         for node in self.nodes():
             if "focused" in node.flags:
                 self.clear(node)
@@ -99,7 +103,7 @@ class Hands:
         return [node for window in self.windows() for node in window.walk()]
 
     def press_code(self, code: int) -> bool:
-        """Press a key by its number. Return whether the key is known."""
+        """Press the key with a key code. Return whether the code is known."""
         try:
             self.screen.key(key_name(str(code)))
         except ValueError:
@@ -107,7 +111,7 @@ class Hands:
         return True
 
     def press_name(self, name: str) -> bool:
-        """Press a key by its name in uiautomator2. Return whether the key is known."""
+        """Press the key with a name of uiautomator2. Return whether the name is known."""
         key = _KEY_ALIASES.get(name.lower(), name.upper())
         known = key in _KEYS.values()
         if known:
@@ -115,12 +119,12 @@ class Hands:
         return known
 
     def drag(self, points: Sequence[tuple[int, int]], duration_ms: int) -> None:
-        """Swipe from the first point to the last."""
+        """Swipe in a straight line from the first to the last of the points. Do nothing without points."""
         if points:
             self.screen.swipe(*points[0], *points[-1], duration_ms)
 
     def touch(self, action: int, x: int, y: int) -> None:
-        """Handle a MotionEvent: 0 is down, 2 is move, 1 is up."""
+        """Handle a MotionEvent of one finger at a point; `action` is 0 for down, 2 for move and 1 for up."""
         if action == 0:
             self._touched = []
         self._touched.append((x, y))
@@ -131,7 +135,7 @@ class Hands:
                 self.drag(self._touched, _SWIPE_MS)
 
     def scroll(self, bounds: Bounds, *, forward: bool, vertical: bool = True) -> bool:
-        """Scroll an area by four fifths of its size. Return whether the screen has changed."""
+        """Scroll the content of an area by four fifths of the area's size. Return whether the screen has changed."""
         before = self.screen.current()
         x, y = bounds.center
         if vertical:

@@ -1,4 +1,4 @@
-"""Serve HTTP/1.1 on one connection, for the small servers of UI test frameworks on a device."""
+"""Serve HTTP/1.1 on one connection, for the servers of UI test frameworks on the emulated device."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ _LARGEST_BODY = 16_000_000
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a request; `kind` is its media type."""
+    """The answer to an HTTP request; `kind` is the media type of its body."""
 
     body: bytes
     status: int = 200
@@ -23,11 +23,11 @@ class Answer:
 
 
 Handler = Callable[[str, str, bytes], Awaitable[Answer]]
-"""Function from method, path and body to the answer."""
+"""Function that returns the answer to a request with this method, path and body."""
 
 
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler) -> None:
-    """Answer the requests on a connection in order, until the client closes it."""
+    """Answer the HTTP requests on a connection one after the other, until the client closes it."""
     connection = h11.Connection(h11.SERVER)
     try:
         while (request := await _request(connection, reader)) is not None:

@@ -1,4 +1,4 @@
-"""Convert the widgets of a script to elements with bounds, and to touchable areas."""
+"""Lay out the widgets of a scripted app: compute elements with their bounds, and the areas that react to touches."""
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, field
@@ -7,9 +7,10 @@ from mplab.base.hierarchy import Bounds, UiNode
 from mplab.device.screen.script import Condition, Widget
 
 Item = MutableMapping[str, str]
-"""An entry of a list in the script: key → text."""
+"""An entry of a list in a scripted app: key → text."""
 Place = tuple[str | int, ...]
-"""Path of a drawn widget: name of the screen or dialog, then for each level index and number of the repetition."""
+"""Path of a drawn widget: name of the screen or dialog; then for each level its index and the number of its repetition.
+"""
 
 _GAP = 12
 _HEIGHTS = {"ProgressBar": 90, "TextView": 100, "ImageView": 240}
@@ -19,7 +20,7 @@ _PACKAGES = {"View": "android.view", "ViewGroup": "android.view", "WebView": "an
 
 @dataclass(frozen=True)
 class Touchable:
-    """The touchable area of a widget."""
+    """The area of a widget that reacts to touches."""
 
     bounds: Bounds
     place: Place
@@ -30,7 +31,7 @@ class Touchable:
 
 @dataclass
 class Scrolled:
-    """The scroll position of a container and its maximum, pixels."""
+    """The scroll position of a container (`offset`) and its maximum (`most`), pixels."""
 
     offset: int = 0
     most: int = 0
@@ -38,37 +39,37 @@ class Scrolled:
 
 @dataclass
 class Layout:
-    """The result of a drawing.
+    """The areas of a drawn screen that react to touches.
 
     Attributes:
-        touchables: touchable areas; later ones are on top.
-        scrollers: bounds and place of each scrolling container.
+        touchables: areas of widgets; later ones are on top of earlier ones.
+        scrollers: bounds and path of each container that can be scrolled.
     """
 
     touchables: list[Touchable] = field(default_factory=list)
     scrollers: list[tuple[Bounds, Place]] = field(default_factory=list)
 
     def at(self, x: int, y: int) -> Touchable | None:
-        """Return the topmost touchable area at a point."""
+        """Return the topmost area that reacts to touches at a point; None if there is none."""
         return next((touchable for touchable in reversed(self.touchables) if touchable.bounds.holds(x, y)), None)
 
     def scroller_at(self, x: int, y: int) -> Place | None:
-        """Return the innermost scrolling container at a point."""
+        """Return the path of the innermost container at a point that can be scrolled; None if there is none."""
         return next((container for bounds, container in reversed(self.scrollers) if bounds.holds(x, y)), None)
 
 
 @dataclass
 class Painter:
-    """Draws widgets.
+    """Converter of widgets to elements; it also fills `layout`.
 
     Args:
-        package: package of the app.
-        fill: replaces the variables ``{…}`` in a text; the second argument is the list entry of the widget.
-        holds: returns whether a condition is true for the list entry of a widget.
-        entries: returns the entries for which a widget is repeated.
-        value: returns the value of a variable.
-        focus: place of the focused widget.
-        scrolled: scroll position by container; kept between drawings.
+        package: package name of the app.
+        fill: function that replaces the variables ``{…}`` in a text; the second argument is the widget's list entry.
+        holds: function that returns whether a condition is true for the list entry of a widget.
+        entries: function that returns the entries of the list that a widget's key `repeat` names.
+        value: function that returns the value of a variable.
+        focus: path of the widget that has the focus.
+        scrolled: path of a container → its scroll position, which is kept between drawings.
     """
 
     package: str
@@ -81,7 +82,13 @@ class Painter:
     layout: Layout = field(default_factory=Layout)
 
     def draw(self, widgets: Iterable[Widget], box: Bounds, place: Place) -> tuple[UiNode, ...]:
-        """Draw widgets below each other in a box."""
+        """Lay out widgets below each other in a box. Return their elements.
+
+        Args:
+            widgets: the widgets.
+            box: bounds of the box, pixels.
+            place: path of their parent.
+        """
         return self._column(widgets, box, box, place, None)[0]
 
     def _column(
@@ -113,7 +120,7 @@ class Painter:
     def _there(
         self, widgets: Iterable[Widget], place: Place, item: Item | None
     ) -> Iterator[tuple[Widget, Place, Item | None]]:
-        """Yield the visible widgets with their paths and list entries. `repeat` yields a widget once per entry."""
+        """Yield the visible widgets with their paths and list entries. A repeated widget is yielded for each entry."""
         for index, widget in enumerate(widgets):
             entries: Iterable[Item | None] = self.entries(widget.repeat) if widget.repeat else (item,)
             for number, entry in enumerate(entries):
@@ -123,7 +130,10 @@ class Painter:
     def _widget(
         self, widget: Widget, space: Bounds, clip: Bounds, place: Place, item: Item | None
     ) -> tuple[UiNode | None, int]:
-        """Draw a widget at the top of `space`. Return its element (None: not in `clip`) and its lower edge, pixels."""
+        """Lay out a widget at the top of `space`. Return its element and its lower edge, pixels.
+
+        The element is None if no part of it is inside of `clip`.
+        """
         box = Bounds(*widget.bounds) if widget.bounds else space
         enabled = widget.enabled if isinstance(widget.enabled, bool) else self.holds(widget.enabled, item)
         touchable = widget.clickable if widget.clickable is not None else bool(widget.tap or widget.input)
@@ -203,17 +213,20 @@ class Painter:
 
 
 def class_name(kind: str) -> str:
-    """Return the class of a kind: ``Button`` → ``android.widget.Button``."""
+    """Return the full class name of a widget's class: ``Button`` → ``android.widget.Button``."""
     return kind if "." in kind else f"{_PACKAGES.get(kind, 'android.widget')}.{kind}"
 
 
 def resource_id(name: str, package: str) -> str:
-    """Return the full id: ``fab`` → ``com.dropbox.android:id/fab``."""
+    """Return the full resource id of a widget's id: ``fab`` → ``com.dropbox.android:id/fab``."""
     return name if not name or ":" in name else f"{package}:id/{name}"
 
 
 def holds(condition: Condition, look_up: Callable[[str], str]) -> bool:
-    """Return whether each variable has the wanted value, or one of the wanted values."""
+    """Return whether a condition is true: each of its variables has the required value, or one of several such values.
+
+    `look_up` returns the value of a variable.
+    """
     return all(
         look_up(name) in ((wanted,) if isinstance(wanted, str) else wanted) for name, wanted in condition.items()
     )

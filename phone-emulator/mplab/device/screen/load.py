@@ -1,4 +1,4 @@
-"""Read scripted apps, and report undefined names in them."""
+"""Read the files of scripted apps, and report names in them that are not defined."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,11 +14,11 @@ from mplab.userfiles.yaml import KeyPath, load_yaml
 
 
 def load_script(path: Path) -> AppScript:
-    """Load the app in a file.
+    """Load the scripted app in a file.
 
     Raises:
-        InputError: the file is missing, not YAML, or not a scripted app; lists every problem with file, line, found and
-            allowed values.
+        InputError: the file is missing, not YAML, or not a scripted app. The message lists every problem with file,
+            line, found and allowed values.
     """
     document = load_yaml(path)
     checker = Checker(document)
@@ -31,7 +31,7 @@ def load_script(path: Path) -> AppScript:
 
 
 def _entry_keys(script: AppScript) -> Iterator[str]:
-    """Yield the keys that entries of lists can have, by their first values and by appended entries."""
+    """Yield all keys of list entries: of the initial entries, and of those that actions append."""
     for entries in script.lists.values():
         for entry in entries:
             yield from entry
@@ -53,7 +53,7 @@ def _actions_in(found: object) -> Iterator[Action]:
 
 
 def _texts(action: Action) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the texts of an action that may contain variables."""
+    """Yield key path and text of each text in an action that can contain variables."""
     if action.toast is not None:
         yield ("toast",), action.toast
     for name, text in (action.set or {}).items():
@@ -65,7 +65,7 @@ def _texts(action: Action) -> Iterator[tuple[KeyPath, str]]:
 
 
 class _References:
-    """Checker of the names in a script: reports undefined ones."""
+    """Checker of the names in a scripted app: it reports those that are not defined."""
 
     def __init__(self, script: AppScript, checker: Checker) -> None:
         self._script = script

@@ -1,4 +1,4 @@
-"""Find elements by WebDriver's location strategies for Android, like appium-uiautomator2-server."""
+"""Find elements by the location strategies of WebDriver for Android, as appium-uiautomator2-server does."""
 
 import re
 from collections.abc import Sequence
@@ -10,17 +10,17 @@ from mplab.base.hierarchy import UiNode, write_hierarchy
 from mplab.device.screen.uiselector import find
 
 Path = tuple[int, ...]
-"""Position in the tree: index of the window, of its child, …."""
+"""Position in the element tree: index of the window, index of its child, …"""
 _CALL = re.compile(r'\.(\w+)\((?:"((?:[^"\\]|\\.)*)"|(\d+)|(true|false))?\)')
 _STRATEGIES = {"id": "resourceId", "accessibility id": "description", "class name": "className"}
 
 
 class WrongSelectorError(ValueError):
-    """An invalid selector."""
+    """A selector is invalid, or its strategy is unknown."""
 
 
 def locate(windows: Sequence[UiNode], strategy: str, selector: str) -> list[Path]:
-    """Return the elements that a selector finds, in document order.
+    """Return the positions of the elements that a selector finds, in document order.
 
     Raises:
         WrongSelectorError: the strategy is unknown, or the selector is invalid.
@@ -43,7 +43,7 @@ def locate(windows: Sequence[UiNode], strategy: str, selector: str) -> list[Path
 
 
 def at(windows: Sequence[UiNode], path: Path) -> UiNode | None:
-    """Return the element at a position of the tree, or None."""
+    """Return the element at a position in the element tree; None if there is none."""
     nodes, node = windows, None
     for index in path:
         if index >= len(nodes):
@@ -54,10 +54,10 @@ def at(windows: Sequence[UiNode], path: Path) -> UiNode | None:
 
 
 def parse_ui_selector(text: str) -> dict[str, object]:
-    """Parse ``new UiSelector().text("OK").instance(1)`` to a mapping.
+    """Parse a text like ``new UiSelector().text("OK").instance(1)``. Return method → argument.
 
     Raises:
-        WrongSelectorError: the text is of another form, like ``UiScrollable``.
+        WrongSelectorError: the text is another expression, like one with ``UiScrollable``.
     """
     head, body = "new UiSelector()", text.strip().removesuffix(";")
     if not body.startswith(head):

@@ -1,4 +1,4 @@
-"""Draw the screen: boxes and texts where the elements are."""
+"""Draw a picture of the screen, with a box and a text for each element."""
 
 import io
 from functools import cache
@@ -12,7 +12,10 @@ _TEXT_PIXELS = 36
 
 
 def draw(windows: tuple[UiNode, ...]) -> Image.Image:
-    """Draw elements as rectangles (clickable ones coloured) with texts or, in brackets, descriptions."""
+    """Return a picture of windows: each element is a rectangle with its text or, in brackets, its description.
+
+    Clickable elements are coloured.
+    """
     bounds = windows[0].bounds if windows else None
     width, height = (max(1, bounds.right), max(1, bounds.bottom)) if bounds else (1080, 2340)
     image = Image.new("RGB", (width, height), _BACKGROUND)
@@ -34,13 +37,13 @@ def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def encoded(windows: tuple[UiNode, ...], kind: str = "PNG", *, scale: float = 1.0, quality: int = 80) -> bytes:
-    """Return the picture as PNG or JPEG.
+    """Return a picture of the windows as the bytes of a PNG or JPEG file.
 
     Args:
         windows: windows on the screen.
         kind: ``PNG`` or ``JPEG``.
         scale: factor for width and height, in (0, 1].
-        quality: quality of a JPEG.
+        quality: quality of a JPEG file, in percent.
     """
     image = draw(windows)
     if 0 < scale < 1:

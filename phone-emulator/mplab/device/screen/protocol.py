@@ -1,6 +1,6 @@
-"""Define what the screen shares with Android: installed apps and agents.
+"""Define the types that the screen shares with the emulation of Android: installed apps and agents.
 
-Agents are programs of UI test frameworks on the device, which ``app_process`` or ``am instrument`` start.
+Agents are programs of UI test frameworks on the device, started by ``app_process`` or ``am instrument``.
 """
 
 import socket
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class InstalledPackage:
-    """An app on the phone.
+    """An app that is installed on the phone.
 
     Attributes:
-        name: ``com.dropbox.android``.
-        version: ``versionName``, for users.
+        name: package name, like ``com.dropbox.android``.
+        version: ``versionName``, the version for users.
         version_code: ``versionCode``, which grows with every release.
-        activity: activity that its icon starts, like ``.MainActivity``; "": it has no icon.
-        system: part of the system image: it cannot be uninstalled, only disabled.
+        activity: activity that the app's icon starts, like ``.MainActivity``; "": the app has no icon.
+        system: True: the app is part of the system image. It cannot be uninstalled, only disabled.
     """
 
     name: str
@@ -29,12 +29,12 @@ class InstalledPackage:
 
 @dataclass(frozen=True)
 class AgentContext:
-    """The context of a started agent.
+    """Arguments and functions for an agent that is started.
 
     Attributes:
-        arguments: words after its name on the command line, or ``-e KEY VALUE`` of ``am instrument``.
-        listen: makes a listening socket inside the device, like ``listen("tcp:9008")``; raises OSError.
-        print: writes to its standard output.
+        arguments: words after the agent's name on the command line, or options ``-e KEY VALUE`` of ``am instrument``.
+        listen: function that returns a listening socket inside the device, as ``listen("tcp:9008")``; raises OSError.
+        print: function that writes to the agent's standard output.
     """
 
     arguments: Sequence[str]
@@ -43,7 +43,7 @@ class AgentContext:
 
 
 AgentMain = Callable[[AgentContext], Awaitable[int]]
-"""Function that runs in the device's event loop and returns an exit code. Its cancellation is a kill of its process."""
+"""Function that runs an agent in the device's event loop, and returns its exit code. Cancel it to kill the agent."""
 
 Agents = Mapping[str, AgentMain]
-"""Agents by main class (``com.wetest.uia2.Main``) or instrumentation (``io.appium.uiautomator2.server.test/…``)."""
+"""Main class (``com.wetest.uia2.Main``) or instrumentation (``io.appium.uiautomator2.server.test/…``) → agent."""

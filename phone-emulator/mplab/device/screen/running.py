@@ -1,4 +1,4 @@
-"""Run an app: its current screen, its variables, its programs."""
+"""Run a scripted app: show its screens, hold its variables, and run its programs."""
 
 import re
 from collections.abc import Iterable
@@ -34,12 +34,12 @@ class _Running:
 
 
 class RunningApp:
-    """An app from its start to its end.
+    """A scripted app from its start to its end.
 
     Args:
-        script: script of the app.
-        stored: data of the app that survives its end; the app updates it.
-        around: services of the device for the app.
+        script: the scripted app.
+        stored: data of the app that survives its end. The running app updates it.
+        around: services that the device offers to the app.
     """
 
     def __init__(self, script: AppScript, stored: Stored, around: Surroundings) -> None:
@@ -67,26 +67,26 @@ class RunningApp:
 
     @property
     def panel(self) -> Dialog | Page:
-        """Return the dialog or screen that is shown."""
+        """Return the dialog that the app shows, or its screen if it shows no dialog."""
         return self.script.dialogs[self._dialog] if self._dialog else self.script.screens[self._screen]
 
     @property
     def package(self) -> str:
-        """Return the package of the shown elements."""
+        """Return the package name of the shown elements, which can be that of another app."""
         return self.panel.package or self.script.package
 
     @property
     def shown(self) -> str:
-        """Return the name of the shown dialog or screen."""
+        """Return the name of the dialog that the app shows, or of its screen if it shows no dialog."""
         return self._dialog or self._screen
 
     @property
     def left(self) -> bool:
-        """Return whether the app was left by the action ``leave``. Its next start then opens its first screen."""
+        """Return whether the app was left by the action ``leave``. If so, its next start opens its first screen."""
         return not self.in_front and not self._screen
 
     def open(self, activity: str, data: str = "") -> None:
-        """Show an activity, and bring the app to the front. `data` is the link that opened it."""
+        """Show the screen of an activity, and bring the app to the front. `data` is the link that opens it, or ""."""
         self._variables["data"] = data
         now = self._around.clock()
         if not self.in_front and not self._dialogs_due:
@@ -103,7 +103,7 @@ class RunningApp:
         self._go(self.script.activities[activity])
 
     def resume(self) -> None:
-        """Bring the app to the front unchanged."""
+        """Bring the app to the front, with the screen that it showed before."""
         self.in_front = True
 
     def stop(self) -> None:
@@ -114,7 +114,7 @@ class RunningApp:
         self._works.clear()
 
     def tick(self) -> None:
-        """Perform everything that is due: output of programs, timers, dialogs, the end of a toast."""
+        """Handle everything that is due: output and end of programs, timers, dialogs, and the end of a toast."""
         for running in list(self._works.values()):
             self._follow(running)
         now = self._around.clock()
@@ -136,7 +136,7 @@ class RunningApp:
             self.toast = ""
 
     def draw(self, box: Bounds) -> tuple[UiNode, ...]:
-        """Return the elements. Touches refer to this drawing until the next one."""
+        """Return the elements of the app in a box of the screen. Later touches refer to their positions."""
         painter = Painter(
             package=self.package,
             fill=self.fill,
@@ -151,7 +151,7 @@ class RunningApp:
         return nodes
 
     def tap(self, x: int, y: int, *, long: bool = False) -> None:
-        """Tap a point, or touch it for a long time."""
+        """Handle a tap at a point, or with `long` a long tap."""
         met = self._layout.at(x, y)
         if met is None or not met.enabled:
             return
@@ -160,20 +160,20 @@ class RunningApp:
         self.do(met.widget.long_tap if long and met.widget.long_tap else met.widget.tap, met.item)
 
     def swipe(self, x: int, y: int, by: int) -> None:
-        """Move the content of the container at a point by `by` pixels: up if positive, down if negative."""
+        """Scroll the container at a point. Its content moves by `by` pixels: up if positive, down if negative."""
         container = self._layout.scroller_at(x, y)
         if container is not None:
             scrolled = self._scrolled[container]
             scrolled.offset = max(0, min(scrolled.most, scrolled.offset + by))
 
     def type(self, text: str) -> None:
-        """Type into the focused field."""
+        """Append a text to the text field that has the focus, if there is one."""
         name = self._focus[1].input if self._focus else None
         if name is not None:
             self._variables[name] += text
 
     def key(self, name: str) -> None:
-        """Press a key: BACK, ENTER, DEL."""
+        """Handle the key BACK, ENTER or DEL."""
         if name == "BACK":
             self._focus = None
             self.do(self.panel.back, None)
@@ -185,18 +185,21 @@ class RunningApp:
                 self.do(widget.enter, item)
 
     def show_dialog(self, name: str) -> None:
-        """Show a dialog over the screen."""
+        """Show the dialog `name` over the current screen."""
         self._dialog = name
         self._focus = None
         if self.script.dialogs[name].once:
             self._stored.dialogs.add(name)
 
     def fill(self, text: str, item: Item | None = None) -> str:
-        """Replace the variables in a text."""
+        """Replace the variables ``{…}`` in a text by their values. `item` is the list entry of the widget."""
         return NAMED.sub(lambda found: self._look_up(found[1], item, found[0]), text)
 
     def do(self, actions: Iterable[Action], item: Item | None) -> None:
-        """Perform actions in order, then store the kept variables and lists. `item` is the list entry of the widget."""
+        """Perform actions in order, then store the variables and lists that survive the app.
+
+        `item` is the list entry of the widget that was touched.
+        """
         for action in actions:
             item = self._do(action, item)
         for name in self.script.kept:
@@ -286,7 +289,10 @@ class RunningApp:
             self._variables[name] = text
 
     def _look_up(self, name: str, item: Item | None, otherwise: str = "") -> str:
-        """Return the value of a variable. ``item.NAME``, and keys of `item`, are those of the list entry `item`."""
+        """Return the value of a variable; `otherwise` if it does not exist.
+
+        ``item.NAME``, or NAME if `item` has this key, is a value of the list entry `item`.
+        """
         if name.startswith("item."):
             return (item or {}).get(name.removeprefix("item."), otherwise)
         if item is not None and name in item:
@@ -297,7 +303,7 @@ class RunningApp:
         return holds(condition, lambda name: self._look_up(name, item))
 
     def _entries(self, source: str) -> list[Item]:
-        """Return the entries of a list, or an entry for each file in a device folder (``files:FOLDER``)."""
+        """Return the entries of the list `source`; for ``files:FOLDER``, an entry for each file in that folder."""
         if not source.startswith(FILES):
             return self._lists[source]
         device_folder = source.removeprefix(FILES)

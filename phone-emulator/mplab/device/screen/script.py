@@ -1,4 +1,4 @@
-"""Define a scripted app: a state machine of screens in YAML, shown by `ScriptedScreen`.
+"""Define the format of scripted apps: state machines of screens in YAML, which `ScriptedScreen` shows.
 
 ::
 
@@ -34,11 +34,11 @@ from mplab.userfiles.yaml import KeyPath
 _PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,39}")
 NAMED = re.compile(r"(?<!%)\{([a-z][a-z0-9_]*)\}")
-"""Pattern of a variable in a text; ``%{…}`` is curl's."""
+"""Pattern of a variable ``{…}`` in a text; ``%{…}`` is not a variable but a format of curl."""
 FILE_KEYS = ("name", "path", "host", "size")
-"""Keys of a file's entry: its name, its path on the device and on the host, its size in bytes."""
+"""Keys of a list entry that describes a file: its name, its path on the device and on the host, its size in bytes."""
 FILES = "files:"
-"""Prefix of a folder: ``repeat: files:/sdcard/Download`` repeats a widget for each file in that device folder."""
+"""Prefix of a device folder in the key `repeat`: ``files:/sdcard/Download`` repeats a widget for each of its files."""
 
 
 def _package(found: str) -> str:
@@ -62,7 +62,7 @@ def _expression(found: str) -> str:
 
 
 def _as_list(found: object) -> object:
-    """Convert one action to a list of one, and lists to tuples: strict models accept no lists for tuples."""
+    """Convert a single action to a tuple with it, and lists to tuples, because strict models accept only tuples."""
     return _tuples((found,) if isinstance(found, Mapping) else found)
 
 
@@ -77,7 +77,7 @@ Word = Annotated[str, AfterValidator(_word)]
 Expression = Annotated[str, AfterValidator(_expression)]
 Values = str | tuple[str, ...]
 Condition = dict[str, Values]
-"""Variable → required value, or possible values; all variables must match."""
+"""Variable → required value, or several allowed values. The condition is true if all variables match."""
 
 
 class _Strict(BaseModel):
@@ -85,43 +85,43 @@ class _Strict(BaseModel):
 
 
 class Run(_Strict):
-    """A program in the device's network, whose output and end change the app."""
+    """A program that an app runs in the device's network. Its output and its end change the app."""
 
     command: tuple[str, ...] = Field(min_length=1)
-    """Command line, without a shell. ``python`` is the interpreter of mplab."""
+    """Command line, which is run without a shell. The word ``python`` is the interpreter of mplab."""
     name: Word = "work"
-    """Name for `stop`. A second program of this name ends the first."""
+    """Name of the program, for the action `stop`. A second program of this name ends the first one."""
     progress: Expression = ""
-    """Pattern that is searched in each line of output; its named groups become variables."""
+    """Regular expression that is searched in each line of output. Its named groups set variables."""
     done: "Actions" = ()
-    """Actions after exit code 0."""
+    """Actions that are performed when the program has ended with exit code 0."""
     failed: "Actions" = ()
-    """Actions after another exit code; the variable ``error`` is the last line of output."""
+    """Actions that are performed after another exit code. The variable ``error`` then has the last line of output."""
 
 
 class Action(_Strict):
-    """An action of an app: exactly one key."""
+    """An action of an app. Exactly one of its keys is set."""
 
     go: Word | None = None
-    """Show a screen."""
+    """Name of the screen to show."""
     set: dict[str, str] | None = None
-    """Variables → texts; ``item.NAME`` is a key of the touched, or last appended, entry."""
+    """Variables to set → their texts. ``item.NAME`` sets the key NAME of the list entry touched or appended last."""
     add: dict[str, int] | None = None
-    """Numeric variables → number to add."""
+    """Numeric variables → the number to add to each."""
     append: dict[Word, dict[Word, str]] | None = None
-    """Lists → entry to append."""
+    """Lists → the entry to append to each."""
     empty: Word | None = None
-    """List to empty."""
+    """Name of the list to empty."""
     run: Run | None = None
     stop: Word | None = None
-    """End a program by its name; neither its `done` nor its `failed` is performed."""
+    """Name of the program to end. Neither its `done` nor its `failed` is performed."""
     dialog: Word | None = None
-    """Show a dialog."""
+    """Name of the dialog to show."""
     close: bool | None = None
-    """Close the dialog."""
+    """True: close the dialog that is shown."""
     toast: str | None = None
     leave: bool | None = None
-    """Return to the app that was in front before."""
+    """True: leave the app. The app that was in front before is shown."""
 
     @property
     def verb(self) -> str:
@@ -141,99 +141,100 @@ Actions = Annotated[tuple[Action, ...], BeforeValidator(_as_list), AfterValidato
 
 
 class Widget(_Strict):
-    """An element of a screen."""
+    """A widget of a screen or dialog, drawn as an element."""
 
     kind: str = Field("TextView", alias="class", pattern=r"^[A-Za-z][\w.$]*$")
-    """Class; without a dot it is in ``android.widget``."""
+    """Class of the widget; a name without a dot is a class of Android, like ``Button``."""
     id: str = Field("", pattern=r"^[\w.:/]*$")
-    """Resource id: ``fab``; with ``:`` it is used unchanged."""
+    """Resource id without the app's package, like ``fab``; an id with ``:`` is used unchanged."""
     text: str = ""
     description: str = ""
     hint: str = ""
     bounds: tuple[int, int, int, int] | None = None
-    """Left, top, right, bottom, in pixels; by default below the previous widget."""
+    """Left, top, right and bottom edge, pixels; by default the widget is below the previous one."""
     height: int | None = Field(None, ge=1, le=5000)
     row: bool = False
-    """Arrange the children next to each other."""
+    """True: the children are next to each other. False: they are below each other."""
     when: Condition = Field(default_factory=dict)
-    """Show the widget only while this condition is true."""
+    """Condition under which the widget is shown."""
     unless: Condition = Field(default_factory=dict)
-    """Hide the widget while this condition is true."""
+    """Condition under which the widget is hidden; empty: never."""
     repeat: str = ""
-    """List, or ``files:FOLDER``: repeat the widget for each entry, whose keys are variables."""
+    """Name of a list, or ``files:FOLDER``: the widget is repeated for each entry, whose keys are variables in it."""
     input: Word | None = None
-    """Variable that is typed into."""
+    """Variable that receives typed text; it makes the widget a text field."""
     clickable: bool | None = None
-    """True: it can be tapped. None: it can be tapped if it has actions for a tap, or an input."""
+    """Whether the widget can be tapped; None: it can if it has `tap` or `input`."""
     enabled: bool | Condition = True
     checked: Condition | None = None
-    """Make the widget checkable; it is checked while this condition is true."""
+    """Condition under which the widget is checked; None: it is not checkable."""
     selected: bool | Condition = False
     scrollable: bool = False
     password: bool = False
     tap: Actions = ()
     long_tap: Actions = ()
     enter: Actions = ()
-    """Actions for the key ENTER while the widget has the focus."""
+    """Actions that the key ENTER triggers while the widget has the focus."""
     children: tuple["Widget", ...] = ()
 
     def walk(self, path: KeyPath) -> Iterator[tuple[KeyPath, "Widget"]]:
-        """Yield this widget and all below it, with their key paths in the file."""
+        """Yield key path and widget for this widget and all widgets in it; `path` is the key path of this widget."""
         yield path, self
         for index, child in enumerate(self.children):
             yield from child.walk((*path, "children", index))
 
 
 class Panel(_Strict):
-    """The widgets on the screen."""
+    """The widgets that are shown at one time: base class of screens and dialogs."""
 
     widgets: tuple[Widget, ...] = Field(min_length=1)
     package: Package | None = None
-    """Package of another app that draws the panel, like the system's file chooser."""
+    """Package name of the elements, if another app draws them, like the system's file chooser."""
 
 
 class Dialog(Panel):
-    """A dialog over a screen, which gets all touches."""
+    """A dialog over a screen. It gets all touches."""
 
     after: DurationS | None = None
-    """Time after the app came to the front; by default it is shown only by the action `dialog`."""
+    """Time after the app came to the front at which the dialog is shown; None: only the action `dialog` shows it."""
     on: tuple[str, ...] = ()
-    """Screens over which the dialog appears; by default all."""
+    """Names of the screens over which the dialog appears by itself; empty: all screens."""
     starts: int = Field(1, ge=1, le=1000)
-    """Start of the app, counted since the app was cleared, from which on the dialog appears."""
+    """Number of the first start of the app at which the dialog appears, counted since the app's data was cleared."""
     once: bool = True
-    """Show the dialog only once until the app is cleared."""
+    """True: the dialog appears by itself only once until the app's data is cleared."""
     back: Actions = Field((Action(close=True),))
 
 
 class Page(Panel):
-    """A screen of an app."""
+    """A screen of a scripted app."""
 
     activity: str | None = None
-    """Activity of the screen; by default that of the previous screen."""
+    """Activity that the app reports while the screen is shown; None: that of the previous screen."""
     opened: Actions = ()
     back: Actions = Field((Action(leave=True),))
     after: dict[str, Actions] = Field(default_factory=dict)
-    """Time after the screen was opened, with its unit → actions."""
+    """Time after the screen was opened, like ``2 s`` → actions that are performed then."""
 
 
 class AppScript(_Strict):
-    """A scripted app."""
+    """Content of a scripted app's file."""
 
     package: Package
     title: str = Field(min_length=1)
     version: str = "1.0"
     version_code: int = Field(1, ge=1)
     system: bool = False
-    """Part of the system: not listed as installed by the user."""
+    """True: the app is part of the system, and not listed as installed by the user."""
     activities: dict[str, str] = Field(min_length=1)
-    """Activity → screen; the icon starts the first one. A link opens ``VIEW``, with the variable ``data`` set to it."""
+    """Activity → screen that it opens. The icon starts the first activity. A link opens the activity ``VIEW``, and the
+    variable ``data`` is set to the link."""
     variables: dict[Word, str] = Field(default_factory=dict)
-    """Variables with their initial values."""
+    """Variable → initial value."""
     lab: dict[str, dict[Word, str]] = Field(default_factory=dict)
-    """Service of a lab's origin → variables → texts with ``{…}`` for the service's facts: addresses of its servers."""
+    """Service of a lab → variable → value in that lab, a text with ``{…}`` for facts of the service, such as URLs."""
     kept: tuple[str, ...] = ()
-    """Variables and lists that survive the app, until it is cleared."""
+    """Names of the variables and lists that survive the end of the app, until its data is cleared."""
     lists: dict[Word, tuple[dict[Word, str], ...]] = Field(default_factory=dict)
     dialogs: dict[Word, Dialog] = Field(default_factory=dict)
     screens: dict[Word, Page] = Field(min_length=1)
@@ -244,19 +245,19 @@ class AppScript(_Strict):
         return next((name for name in self.activities if name != VIEW), "")
 
     def panels(self) -> Iterator[tuple[KeyPath, Panel]]:
-        """Yield screens and dialogs with their key paths."""
+        """Yield key path in the file and content of each screen and each dialog."""
         yield from ((("screens", name), page) for name, page in self.screens.items())
         yield from ((("dialogs", name), dialog) for name, dialog in self.dialogs.items())
 
 
 VIEW = "VIEW"
 RESERVED = ("data", "error", "toast", "programs", "cacert", "proxy")
-"""Names of variables that every app may use without defining them.
+"""Names of variables that every app can use without defining them.
 
-``data``: link that opened the app. ``error``: last output of a failed program. ``programs``: folder of the programs
-that come with mplab. ``cacert``: file of trusted certificate authorities. ``proxy``: HTTP proxy in Android's settings
-when the last program was started.
+``data``: link that opened the app. ``error``: last line of output of a failed program. ``programs``: folder of the
+programs that come with mplab. ``cacert``: file of trusted certificate authorities. ``proxy``: HTTP proxy in Android's
+settings when the last program was started.
 """
 PROGRAMS = Path(__file__).resolve().parents[1] / "apps"
 CACERT = "/etc/ssl/certs/ca-certificates.crt"
-"""Trusted certificate authorities, unless the device's settings name the lab's file."""
+"""File of trusted certificate authorities, unless the device's settings name another file."""

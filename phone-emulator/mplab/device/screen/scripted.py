@@ -1,7 +1,7 @@
-"""Show the home screen and scripted apps; touches and keys operate them.
+"""Show the home screen and scripted apps, and apply touches and keys to them.
 
-Every method returns at once, because the device calls it from its event loop. A process that takes time on a real phone
-(an app that starts, a page that loads) is a state of the screen that a later `ScriptedScreen.current` shows.
+Every method returns at once, because the device calls it from its event loop. If something takes time on a real phone
+(the start of an app, the load of a page), the method starts it, and later calls of `ScriptedScreen.current` show it.
 """
 
 import time
@@ -17,22 +17,22 @@ from mplab.device.screen.surroundings import Stored, Surroundings, Work
 LAUNCHER = "com.android.launcher3"
 LAUNCHER_ACTIVITY = ".Launcher"
 STATUS_BAR, NAVIGATION_BAR = 72, 126
-"""Height of the bars at the top and at the bottom, which belong to no app, pixels."""
+"""Heights of the status bar at the top and of the navigation bar at the bottom of the screen, pixels."""
 _ICON = 240
 _LONG_MS = 500
 
 
 class ScriptedScreen:
-    """A home screen with an icon for each app, and the apps.
+    """The screen of a phone: a home screen with an icon for each app, and the scripted apps.
 
     Args:
-        scripts: the apps.
+        scripts: the scripted apps.
         width: width of the screen, pixels.
         height: height of the screen, pixels.
-        enter: returns the command prefix that runs an app's program in the device's network.
-        environment: environment variables of these programs, added to the device's own.
-        folder: function from a folder of the device to its folder on the host; None: not accessible.
-        variables: name of a script's variable → value that replaces its initial one.
+        enter: function that returns the words that must precede a command line to run it in the device's network.
+        environment: environment variables of the apps' programs, in addition to those of this process.
+        folder: function that returns the host's path of a folder on the device; None: apps cannot access it.
+        variables: name of an app's variable → value that replaces its initial one.
         clock: monotonic clock, s.
     """
 
@@ -61,18 +61,18 @@ class ScriptedScreen:
         self._stored: dict[str, Stored] = {}
         self._running: dict[str, RunningApp] = {}
         self._front: list[str] = []
-        """Packages in stacking order; the last one is in front."""
+        """Package names of the visible apps in stacking order; the last one is in front."""
 
     def use_proxy(self, address: str) -> None:
-        """Set the HTTP proxy for programs that apps start from now on: their variable ``proxy``."""
+        """Set the HTTP proxy ``HOST:PORT`` of the programs that apps start from now on; "": no proxy."""
         self._proxy = address
 
     def current(self) -> str:
-        """Return the hierarchy in the format of ``uiautomator dump``."""
+        """Return the element tree of the screen, in the XML format of ``uiautomator dump``."""
         return write_hierarchy(self.windows())
 
     def windows(self) -> tuple[UiNode, ...]:
-        """Return the elements on the screen."""
+        """Return the window on the screen with its element tree."""
         app = self._app()
         screen = Bounds(0, 0, self.width, self.height)
         inner = Bounds(0, STATUS_BAR, self.width, self.height - NAVIGATION_BAR)
@@ -82,21 +82,21 @@ class ScriptedScreen:
         return (UiNode("android.widget.FrameLayout", package, bounds=screen, children=(content,)),)
 
     def focus(self) -> tuple[str, str]:
-        """Return package and activity in front."""
+        """Return package name and activity of the app in front."""
         app = self._app()
         return (app.package, app.activity) if app else (LAUNCHER, LAUNCHER_ACTIVITY)
 
     def toast(self) -> str:
-        """Return the toast on the screen, or ""."""
+        """Return the text of the toast that the screen shows; "": no toast."""
         app = self._app()
         return app.toast if app else ""
 
     def tap(self, x: int, y: int) -> None:
-        """Tap a point."""
+        """Tap a point of the screen."""
         self._touch(x, y, long=False)
 
     def swipe(self, x1: int, y1: int, x2: int, y2: int, duration_ms: int) -> None:
-        """Swipe; with equal points it is a tap or a long tap, like ``input swipe``."""
+        """Swipe from (x1, y1) to (x2, y2). If both are equal, it is a tap or a long tap, as with ``input swipe``."""
         if (x1, y1) == (x2, y2):
             self._touch(x1, y1, long=duration_ms >= _LONG_MS)
             return
@@ -106,13 +106,13 @@ class ScriptedScreen:
             app.swipe(x1, y1, y1 - y2)
 
     def text(self, text: str) -> None:
-        """Type into the focused field."""
+        """Type a text into the text field that has the focus, if there is one."""
         app = self._app()
         if app:
             app.type(text)
 
     def key(self, name: str) -> None:
-        """Press a key: HOME, BACK, ENTER, DEL; others do nothing."""
+        """Press the key HOME, BACK, ENTER or DEL. Other keys do nothing."""
         app = self._app()
         if app is None:
             return
@@ -124,12 +124,12 @@ class ScriptedScreen:
             self._tidy()
 
     def start(self, package: str, activity: str) -> None:
-        """Bring an app to the front; with `activity` "", the activity that its icon starts.
+        """Start an app or bring it to the front, with an activity; "": the activity that its icon starts.
 
         An installed app without a script shows an empty page.
 
         Raises:
-            KeyError: a scripted app has no such activity.
+            KeyError: the scripted app has no such activity.
         """
         script = self._scripts.get(package)
         if script is None:
@@ -147,7 +147,7 @@ class ScriptedScreen:
         self._front = [*(name for name in self._front if name != package), package]
 
     def open(self, package: str, link: str) -> None:
-        """Show a link in a running app; do nothing if the app opens no links. Raises KeyError if it does not run."""
+        """Open a link in a running app, unless it opens no links. Raises KeyError if the app does not run."""
         app = self._running[package]
         if VIEW in app.script.activities:
             app.open(VIEW, link)
@@ -160,12 +160,12 @@ class ScriptedScreen:
         self._front = [name for name in self._front if name != package]
 
     def clear(self, package: str) -> None:
-        """Stop an app and remove its data."""
+        """Stop an app, and remove the data that it has stored."""
         self.stop(package)
         self._stored.pop(package, None)
 
     def installed(self) -> Sequence[InstalledPackage]:
-        """Return the scripted apps."""
+        """Return the scripted apps as installed apps."""
         return tuple(
             InstalledPackage(script.package, script.version, script.version_code, script.launcher, script.system)
             for script in self._scripts.values()
@@ -177,10 +177,10 @@ class ScriptedScreen:
             self.stop(package)
 
     def pop_up(self, package: str, dialog: str) -> None:
-        """Show a dialog now, over the app in front, regardless of its schedule.
+        """Show a dialog of an app now, regardless of its schedule. Start the app if it is not in front.
 
         Raises:
-            KeyError: there is no such app, or it has no such dialog.
+            KeyError: there is no such scripted app, or it has no such dialog.
         """
         script = self._scripts[package]
         if dialog not in script.dialogs:
@@ -191,7 +191,7 @@ class ScriptedScreen:
         self._running[package].show_dialog(dialog)
 
     def _app(self) -> RunningApp | None:
-        """Return the app in front, after all apps have performed what is due."""
+        """Let all apps handle everything that is due. Return the app in front; None: the home screen is shown."""
         for app in self._running.values():
             app.tick()
         self._tidy()
@@ -239,7 +239,11 @@ def _empty(package: str, activity: str) -> AppScript:
 
 
 def _activity(script: AppScript, name: str) -> str:
-    """Return the script's name of an activity; ``.Main`` and ``com.example.Main`` are equal. Raises KeyError."""
+    """Return the name by which a script defines an activity; ``.Main`` and ``com.example.Main`` are equal.
+
+    Raises:
+        KeyError: the script has no such activity.
+    """
     for known in script.activities:
         if _full(known, script.package) == _full(name, script.package):
             return known

@@ -1,4 +1,4 @@
-"""Define the surroundings of an app: the device, its programs, and the data that the app has stored."""
+"""Define the environment of a scripted app: services of the device, the app's programs, and its stored data."""
 
 import contextlib
 import os
@@ -20,13 +20,13 @@ _STOP_S = 2.0
 
 
 class Work:
-    """A running program.
+    """A program that an app has started.
 
-    The program writes its output to an unnamed file, so it never blocks even if no code reads the output.
+    The program writes its output to an unnamed file. It never blocks, even if the output is not read.
 
     Args:
-        argv: command line; ``python`` is this interpreter.
-        environment: environment variables, added to the device's own.
+        argv: command line; the word ``python`` is this interpreter.
+        environment: environment variables in addition to those of this process.
 
     Raises:
         OSError: the program cannot be started.
@@ -56,7 +56,10 @@ class Work:
         return self._process.poll()
 
     def lines(self) -> list[str]:
-        """Return the complete lines written since the last call. CR also ends a line: curl's progress bar uses it."""
+        """Return the lines of output that were completed since the last call.
+
+        CR also ends a line, because curl's progress bar uses it.
+        """
         if self._output.closed:
             return []
         ended = self.poll() is not None
@@ -74,7 +77,7 @@ class Work:
         return shown
 
     def stop(self) -> None:
-        """End the program and its children: SIGTERM, then SIGKILL."""
+        """End the program and its children by SIGTERM; after 2 s by SIGKILL."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
@@ -86,14 +89,14 @@ class Work:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Services of the device for apps.
+    """Services of the device for scripted apps.
 
     Attributes:
-        start: starts a program in the device's network.
-        folder: function from a folder of the device to its folder on the host, or None.
+        start: function that starts a program in the device's network.
+        folder: function that returns the host's path of a folder on the device; None: apps cannot access it.
         clock: monotonic clock, s.
-        variables: name of a script's variable → value that replaces its initial one.
-        proxy: returns the HTTP proxy in Android's settings, ``HOST:PORT``; "": none.
+        variables: name of an app's variable → value that replaces its initial one.
+        proxy: function that returns the HTTP proxy in Android's settings, ``HOST:PORT``; "": no proxy.
     """
 
     start: Callable[[tuple[str, ...]], Work]
@@ -105,13 +108,13 @@ class Surroundings:
 
 @dataclass
 class Stored:
-    """Data of an app that survives its end, until the app is cleared.
+    """Data of an app that survives the app's end, until the data is cleared.
 
     Attributes:
         starts: number of starts of the app.
-        dialogs: names of the dialogs that were shown and may appear only once.
-        variables: kept variables, name → value.
-        lists: kept lists, name → entries.
+        dialogs: names of the shown dialogs that may appear only once.
+        variables: name → value of the variables that survive the app.
+        lists: name → entries of the lists that survive the app.
     """
 
     starts: int = 0

@@ -1,7 +1,7 @@
-"""Implement the methods of uiautomator2's server on the screen.
+"""Implement the JSON-RPC methods of uiautomator2's server for the emulated screen.
 
-Names and parameters are those of the client, openatx's uiautomator2 3.7.1; ``dumpWindowHierarchy`` is
-``_do_dump_window_hierarchy`` here.
+Names and parameters are those of the client, openatx's uiautomator2 3.7.1. A method such as ``dumpWindowHierarchy`` is
+the function ``_do_dump_window_hierarchy`` here.
 """
 
 import asyncio
@@ -20,26 +20,26 @@ from mplab.device.screen.scripted import ScriptedScreen
 from mplab.device.screen.uiselector import Selector, find
 
 Reference = Selector | str
-"""A selector, or a name that ``childByText`` has returned."""
+"""A selector, or the name of a found element that a method such as ``childByText`` has returned."""
 _POLL_S = 0.05
 _STEP_MS = 5
 _MOST_SWIPES = 50
 
 
 class ObjectNotFoundError(Exception):
-    """The counterpart of UiObjectNotFoundException."""
+    """A needed element is not on the screen; the client gets it as UiObjectNotFoundException."""
 
 
 class NoMethodError(Exception):
-    """The requested method does not exist."""
+    """The server has no method with the requested name."""
 
 
 class Methods:
-    """The methods of the server.
+    """The methods of uiautomator2's server.
 
     Args:
-        screen: screen that they control.
-        model: phone that they report.
+        screen: screen that the methods control.
+        model: phone that the methods report.
     """
 
     def __init__(self, screen: ScriptedScreen, model: PhoneModel) -> None:
@@ -47,15 +47,15 @@ class Methods:
         self._screen = screen
         self._model = model
         self._objects: dict[str, tuple[Reference, Selector, int | None]] = {}
-        """Name → container, selector inside it, index among the found elements."""
+        """Name of a found element → its container, the selector inside it, the index among the matches or None."""
         self._last_toast = ""
 
     async def call(self, method: str, parameters: Sequence[Any]) -> Any:  # noqa: ANN401 - JSON
-        """Call a method and return its result.
+        """Call a method of the server, and return its result.
 
         Raises:
-            NoMethodError: there is no method of this name.
-            ObjectNotFoundError: an element that it needs is missing.
+            NoMethodError: there is no method with this name.
+            ObjectNotFoundError: an element that the method needs is missing.
             TypeError, ValueError: the parameters are wrong.
         """
         handler = getattr(self, f"_do_{_snake(method)}", None)
@@ -263,10 +263,16 @@ class Methods:
         return nodes[0]
 
     def _child_with(self, selector: Reference, child: Selector, number: int | None = None, *, scroll: bool) -> str:
-        """Return a new name for a child of a container; scroll to the child if `scroll` is True.
+        """Find an element inside a container, and return a new name for it.
+
+        Args:
+            selector: the container.
+            child: selector of the element inside the container.
+            number: index among the matches; None: all matches.
+            scroll: True: scroll the container until the element is shown.
 
         Raises:
-            ObjectNotFoundError: the container, or a child that matches, is missing.
+            ObjectNotFoundError: the container is missing, or no element in it matches.
         """
         name = str(len(self._objects) + 1)
         self._objects[name] = (selector, child, number)
@@ -291,7 +297,7 @@ def _snake(name: str) -> str:
 
 
 def cut(node: UiNode, depth: int) -> UiNode:
-    """Return an element with at most `depth` levels."""
+    """Return an element with its descendants, at most `depth` levels in total."""
     return replace(node, children=tuple(cut(child, depth - 1) for child in node.children) if depth > 1 else ())
 
 
@@ -300,7 +306,7 @@ def _corners(bounds: Bounds) -> dict[str, int]:
 
 
 def info(node: UiNode) -> dict[str, object]:
-    """Return an element as the answer of ``objInfo``."""
+    """Return the description of an element that the method ``objInfo`` returns."""
     flags = ("checkable", "checked", "clickable", "enabled", "focusable", "focused", "scrollable", "selected")
     return {
         "bounds": _corners(node.bounds),

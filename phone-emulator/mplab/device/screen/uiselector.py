@@ -1,4 +1,4 @@
-"""Find elements by UiSelector, in the form that uiautomator2's client sends (a mapping with ``mask``)."""
+"""Find elements by a UiSelector, given as the JSON mapping that uiautomator2's client sends."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,8 @@ def find(windows: Sequence[UiNode], selector: Selector) -> list[UiNode]:
     """Return the elements that a selector matches, in document order.
 
     Raises:
-        ValueError: it has a key that UiSelector does not know, or an invalid regular expression.
+        ValueError: the selector has a key that UiSelector does not know.
+        re.error: the selector has an invalid regular expression.
     """
     parents = {id(child): node for window in windows for node in window.walk() for child in node.children}
     selected = _instance(_matching(windows, selector, parents), selector)
@@ -53,7 +54,7 @@ def find(windows: Sequence[UiNode], selector: Selector) -> list[UiNode]:
 
 
 def _scope(node: UiNode, relation: str, parents: Mapping[int, UiNode]) -> Sequence[UiNode]:
-    """Return the elements in which a relation of UiSelector, ``child`` or ``sibling``, searches."""
+    """Return the elements in which UiSelector searches for a ``child`` or a ``sibling`` of an element."""
     if relation == "child":
         return node.children
     parent = parents.get(id(node))

@@ -1,6 +1,6 @@
-"""Serve Appium's UiAutomator2 driver on a device: WebDriver (W3C) and Appium's own endpoints.
+"""Answer the requests of Appium's UiAutomator2 driver to a device: those of WebDriver (W3C), and Appium's own.
 
-Paths and bodies are those of appium-uiautomator2-server 10, as appium-uiautomator2-driver 8 calls it.
+Paths and bodies are those of appium-uiautomator2-server 10, as appium-uiautomator2-driver 8 uses them.
 """
 
 import asyncio
@@ -26,16 +26,17 @@ INSTRUMENTATION = f"{SERVER_PACKAGE}.test/androidx.test.runner.AndroidJUnitRunne
 _STATUS = {"no such element": 404, "stale element reference": 404, "unknown command": 404, "invalid session id": 404}
 _BAD_REQUEST, _UNKNOWN = 400, 500
 Body = Mapping[str, Any]
-"""Parsed body of a request, which is not yet checked. A handler refuses it by an exception."""
+"""Parsed JSON body of a request. It is not yet checked: a handler raises an exception if it is wrong."""
 
 
 class WebDriverService:
     """The server that Appium's UiAutomator2 driver expects on the device.
 
     Args:
-        screen: screen that it controls.
-        model: phone that it reports.
-        ended: called 0.1 s after the session was deleted; the process of the real server ends then, too.
+        screen: screen that the server controls.
+        model: phone that the server reports.
+        ended: function that ends the server. It is called 0.1 s after the session was deleted, when the process of the
+            real server ends, too.
     """
 
     def __init__(self, screen: ScriptedScreen, model: PhoneModel, ended: Callable[[], object]) -> None:
@@ -50,7 +51,7 @@ class WebDriverService:
         self._routes = _routes(self)
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection; a callback for `asyncio.start_server`."""
+        """Answer the requests on one connection; a callback for `asyncio.start_server`."""
         await serve(reader, writer, self._answer)
 
     async def _answer(self, method: str, target: str, body: bytes) -> Answer:
@@ -81,15 +82,15 @@ class WebDriverService:
     # Handlers: their arguments are the body, and the variable parts of the path.
 
     def status(self, _body: Body) -> dict[str, object]:
-        """Return that the server is ready."""
+        """Return the status of the server: it is always ready."""
         return {"ready": True, "message": "UiAutomator2 Server is ready to accept commands"}
 
     def sessions(self, _body: Body) -> list[dict[str, object]]:
-        """Return the open sessions."""
+        """Return the open session with its capabilities, as a list of at most one."""
         return [{"id": self._session, "capabilities": dict(self._capabilities)}] if self._session else []
 
     def new_session(self, body: Body) -> dict[str, object]:
-        """Open a session."""
+        """Open a session with the requested capabilities. Return its id and these capabilities."""
         wanted = body["capabilities"]
         self._capabilities = {**wanted.get("alwaysMatch", {}), **(wanted.get("firstMatch") or [{}])[0]}
         self._session = str(uuid.uuid4())
@@ -101,12 +102,12 @@ class WebDriverService:
         return dict(self._capabilities)
 
     def delete_session(self, _body: Body) -> None:
-        """Close the session, and end the server."""
+        """Close the session. The server ends 0.1 s later."""
         self._session = ""
         asyncio.get_running_loop().call_later(0.1, self._ended)
 
     def element(self, body: Body) -> dict[str, str]:
-        """Return the first element found. Raises WebDriverError if nothing is found."""
+        """Return the reference of the first element that the body's selector finds. Raises WebDriverError if none."""
         elements = self.elements(body)
         if not elements:
             message = "An element could not be located on the page using the given search parameters"
@@ -114,25 +115,25 @@ class WebDriverService:
         return elements[0]
 
     def elements(self, body: Body) -> list[dict[str, str]]:
-        """Return all elements found."""
+        """Return the references of all elements that the body's selector finds."""
         strategy = body.get("strategy", body.get("using", ""))
         selector = body.get("selector", body.get("value", ""))
         return self._elements.find(strategy, selector, body.get("context") or "")
 
     def active(self, _body: Body) -> dict[str, str]:
-        """Return the focused element. Raises WebDriverError if nothing has the focus."""
+        """Return the reference of the element that has the focus. Raises WebDriverError if there is none."""
         return self.element({"strategy": "-android uiautomator", "selector": "new UiSelector().focused(true)"})
 
     def click(self, _body: Body, name: str) -> None:
-        """Tap an element."""
+        """Tap the element with the reference `name`."""
         self._hands.tap(self._elements.node(name))
 
     def clear(self, _body: Body, name: str) -> None:
-        """Empty a field."""
+        """Remove the text of a text field; `name` is its reference."""
         self._hands.clear(self._elements.node(name))
 
     def value(self, body: Body, name: str) -> None:
-        """Type into a field."""
+        """Type the body's text into the text field with the reference `name`; with ``replace``, replace its text."""
         node, text = self._elements.node(name), _typed(body)
         if body.get("replace"):
             self._hands.clear(node)
@@ -141,19 +142,19 @@ class WebDriverService:
         self._type(text)
 
     def keys(self, body: Body) -> None:
-        """Type into the focused field."""
+        """Type the body's text into the text field that has the focus."""
         self._type(_typed(body))
 
     def text(self, _body: Body, name: str) -> str:
-        """Return the text of an element."""
+        """Return the text of the element with the reference `name`."""
         return self._elements.node(name).text
 
     def name(self, _body: Body, name: str) -> str:
-        """Return the description of an element."""
+        """Return the description (``content-desc``) of the element with the reference `name`."""
         return self._elements.node(name).description
 
     def attribute(self, _body: Body, name: str, attribute: str) -> str:
-        """Return an attribute of an element; flags are ``true`` or ``false``."""
+        """Return an attribute of the element with the reference `name`; a flag is ``true`` or ``false``."""
         node = self._elements.node(name)
         if attribute in ATTRIBUTES:
             return ATTRIBUTES[attribute](node)
@@ -161,23 +162,23 @@ class WebDriverService:
         return "true" if flag in node.flags else "false"
 
     def rect(self, _body: Body, name: str) -> dict[str, int]:
-        """Return position and size of an element."""
+        """Return position and size of the element with the reference `name`, pixels."""
         return _rectangle(self._elements.node(name).bounds)
 
     def element_screenshot(self, _body: Body, name: str) -> str:
-        """Return a picture of an element."""
+        """Return a picture of the element with the reference `name`: PNG, base64-encoded."""
         return base64.b64encode(encoded((self._elements.node(name),))).decode()
 
     def source(self, _body: Body) -> str:
-        """Return the element tree in Appium's format."""
+        """Return the element tree of the screen in Appium's XML format."""
         return write_hierarchy(self._hands.windows(), by_class=True)
 
     def screenshot(self, _body: Body) -> str:
-        """Return the screen as PNG."""
+        """Return a picture of the screen: PNG, base64-encoded."""
         return base64.b64encode(encoded(self._hands.windows())).decode()
 
     def actions(self, body: Body) -> None:
-        """Perform W3C actions of one finger."""
+        """Perform the body's pointer actions (WebDriver) as taps, long taps and swipes of one finger."""
         for source in body["actions"]:
             if source.get("type") != "pointer":
                 continue
@@ -196,7 +197,7 @@ class WebDriverService:
                     points = []
 
     def gesture_click(self, body: Body) -> None:
-        """Tap an element or a point."""
+        """Tap the element or the point that the body names."""
         origin, offset = body.get("origin"), body.get("offset")
         if origin:
             self._hands.tap(self._elements.node(origin[ELEMENT_KEY]))
@@ -204,20 +205,20 @@ class WebDriverService:
             self._screen.tap(round(offset["x"]), round(offset["y"]))
 
     def press_key(self, body: Body) -> bool:
-        """Press a key by its number. Return whether the key is known."""
+        """Press the key with the body's key code. Return whether the code is known."""
         return self._hands.press_code(int(body["keycode"]))
 
     def settings(self, _body: Body) -> dict[str, object]:
-        """Return all settings that were set."""
+        """Return name → value of the driver settings that the client has set."""
         return self._settings
 
     def set_settings(self, body: Body) -> dict[str, object]:
-        """Set some settings."""
+        """Store the body's driver settings. Return all stored settings."""
         self._settings |= body["settings"]
         return self._settings
 
     def device_info(self, _body: Body) -> dict[str, object]:
-        """Return facts about the device."""
+        """Return Android version, model and display of the device."""
         model, display = self._model, self._model.screen
         return {
             "apiVersion": str(model.sdk),
@@ -230,7 +231,7 @@ class WebDriverService:
         }
 
     def system_bars(self, _body: Body) -> dict[str, object]:
-        """Return the bars of the screen, which belong to no app."""
+        """Return the heights and bounds of status bar and navigation bar, pixels."""
         display = self._model.screen
         bar = {"visible": True, "x": 0, "y": 0, "width": display.width, "height": STATUS_BAR}
         below = {**bar, "y": display.height - NAVIGATION_BAR, "height": NAVIGATION_BAR}
@@ -241,7 +242,7 @@ class WebDriverService:
         return self._model.screen.density / 160
 
     def density(self, _body: Body) -> int:
-        """Return the density, dots per inch."""
+        """Return the density of the display, dots per inch."""
         return self._model.screen.density
 
     def size(self, _body: Body) -> dict[str, int]:
@@ -249,7 +250,7 @@ class WebDriverService:
         return {"width": self._model.screen.width, "height": self._model.screen.height}
 
     def alert_text(self, _body: Body) -> str:
-        """Return the title of a dialog. Raises WebDriverError if no dialog is shown."""
+        """Return the title of the Android dialog on the screen. Raises WebDriverError if no dialog is shown."""
         titles = locate(self._hands.windows(), "xpath", "//*[@resource-id='android:id/alertTitle']")
         node = at(self._hands.windows(), titles[0]) if titles else None
         if node is None:
@@ -257,10 +258,10 @@ class WebDriverService:
         return node.text
 
     def nothing(self, _body: Body) -> None:
-        """Do nothing: the request needs no action here."""
+        """Do nothing: handler of requests that have no effect on the emulated device."""
 
     def orientation(self, _body: Body) -> str:
-        """Return the orientation, which never changes."""
+        """Return the orientation of the screen, which is always ``PORTRAIT``."""
         return "PORTRAIT"
 
     def _touched(self, points: list[tuple[int, int]], duration_ms: int) -> None:

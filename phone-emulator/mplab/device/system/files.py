@@ -1,4 +1,4 @@
-"""Access the device's files from this process, by a thread in the device's mount namespace."""
+"""Access the device's files from this process, with a thread in the device's mount namespace."""
 
 import asyncio
 import contextlib
@@ -12,11 +12,11 @@ Result = TypeVar("Result")
 
 
 class FileThread:
-    """A thread in the device's mount namespace that runs functions with the rights of one of the device's users.
+    """A thread that runs functions in the device's mount namespace, with the rights of one user of the device.
 
     Args:
-        pid: a process of the device, in this process's PID namespace.
-        uid: user whose rights apply. If this process cannot change its user, its own rights apply.
+        pid: id of a process of the device, in this process's PID namespace.
+        uid: id of the user. If this process cannot change its user, its own rights apply.
     """
 
     def __init__(self, pid: int, uid: int) -> None:
@@ -25,7 +25,7 @@ class FileThread:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="files", initializer=self._enter)
 
     async def run(self, action: Callable[[], Result]) -> Result:
-        """Run `action`. It must not import anything, because this machine's files are not visible."""
+        """Call `action` in the thread, and return its result. It must not import modules: it sees only device files."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, action)
 
     def close(self) -> None:

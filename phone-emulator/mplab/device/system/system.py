@@ -1,4 +1,4 @@
-"""Boot, use and shut down the namespaces of a device."""
+"""Boot and shut down a device's namespaces, and run programs in them."""
 
 import asyncio
 import contextlib
@@ -17,11 +17,11 @@ from mplab.device.system import toolbox
 from mplab.device.system.files import FileThread
 
 SHELL_UID = 2000
-"""User id ``AID_SHELL`` of adb's shell on a phone that is not rooted."""
+"""User id of adb's shell on a phone that is not rooted (``AID_SHELL``)."""
 _SHELL_GROUPS = "1004,1007,1011,1015,1028,1078,1079,3001,3002,3003,3006,3009,3011"
 
 _APP_USERS = 1000
-"""Number of users of apps that tools know by name: ``u0_a0``, …."""
+"""Number of app users that ``/etc/passwd`` of the device names: ``u0_a0``, …"""
 
 _BOOT_SCRIPT = Path(__file__).with_name("boot.sh")
 _BOOT_TIMEOUT_S = 30.0
@@ -44,16 +44,16 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class SystemSettings:
-    """The settings of a system.
+    """The settings of a device's system.
 
     Attributes:
         name: host name of the device, and its name in messages.
-        commands: commands that the device's own process answers.
+        commands: names of the commands that the emulator's process answers.
         storage_bytes: size of ``/data``.
-        network_pid: process whose network namespace the device uses; None: its own namespace.
-        mptcp: ``none``, ``upstream`` or ``out-of-tree``.
-        mptcp_files: files in ``/proc/sys/net/mptcp`` if `mptcp` is not ``upstream``: name → content.
-        resolv_conf: text of ``/etc/resolv.conf``.
+        network_pid: id of a process whose network namespace the device uses; None: the device has its own namespace.
+        mptcp: kind of Multipath TCP that the device shows: ``none``, ``upstream`` or ``out-of-tree``.
+        mptcp_files: name → content of the files in ``/proc/sys/net/mptcp``, if `mptcp` is not ``upstream``.
+        resolv_conf: content of the device's ``/etc/resolv.conf``.
     """
 
     name: str
@@ -66,11 +66,11 @@ class SystemSettings:
 
 
 class System:
-    """Processes and files of a device.
+    """The system of a device: its namespaces with its processes and files.
 
     Args:
         settings: settings of the system.
-        runtime: empty folder in a file system that ends with this process.
+        runtime: empty folder in a file system that disappears with this process.
     """
 
     def __init__(self, settings: SystemSettings, runtime: Path) -> None:
@@ -88,16 +88,19 @@ class System:
 
     @property
     def sockets(self) -> Path:
-        """Return the folder that the device sees as ``/dev/socket``."""
+        """Return the path in this process of the folder that the device sees as ``/dev/socket``."""
         return self._runtime / "socket"
 
     @property
     def data(self) -> Path:
-        """Return the folder that the device sees as ``/data``. Follow no links in it: they have paths of the device."""
+        """Return the path in this process of the folder that the device sees as ``/data``.
+
+        Do not follow symbolic links in this folder: their targets are paths on the device.
+        """
         return self._runtime / "data"
 
     async def prepare(self) -> None:
-        """Make ``/data``, which survives a reboot, and the files that every boot copies. Raises DeviceError."""
+        """Make ``/data``, which survives reboots, and the files that are copied at every boot. Raises DeviceError."""
         for name in ("root", "socket", "data", "etc", "mptcp"):
             (self._runtime / name).mkdir()
         self.sockets.chmod(0o755)
@@ -116,17 +119,21 @@ class System:
         self._make_folders()
 
     async def resize_data(self, size_bytes: int, *, remount: bool = True) -> None:
-        """Change the size of ``/data``. Raises DeviceError, for example if its content is larger."""
+        """Change the size of ``/data``, or mount it if `remount` is False.
+
+        Raises:
+            DeviceError: this failed, e.g. because the files in ``/data`` are larger.
+        """
         option = f"{'remount,' if remount else ''}mode=0771,size={size_bytes}"
         await self._host(["mount", "-t", "tmpfs", "-o", option, "data", str(self.data)])
 
     def free_data(self) -> tuple[int, int]:
-        """Return the free and the total bytes of ``/data``."""
+        """Return the free size and the total size of ``/data``, bytes."""
         status = os.statvfs(self.data)
         return status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
 
     async def boot(self) -> None:
-        """Start the system. Raises DeviceError, or TimeoutError if it does not boot in time."""
+        """Start the system, and wait until it has booted. Raises DeviceError; or TimeoutError after 30 s."""
         read_end, self._lifeline = os.pipe()
         pid = self._settings.network_pid
         network = [str(NSENTER.path()), f"--net=/proc/{pid}/ns/net", "--"] if pid else []
@@ -179,7 +186,11 @@ class System:
             self._process = None
 
     def files(self, *, root: bool = False) -> FileThread:
-        """Return the thread for the device's files, as adb's user or as root. Raises DeviceError if it is down."""
+        """Return the thread that accesses the device's files as adb's user or, with `root`, as root.
+
+        Raises:
+            DeviceError: the device is down.
+        """
         self._check_up()
         uid = 0 if root else SHELL_UID
         if uid not in self._files:
@@ -187,7 +198,10 @@ class System:
         return self._files[uid]
 
     def argv(self, command: Sequence[str], *, uid: int, terminal: bool = False) -> list[str]:
-        """Return the command line that runs `command` in the system as user `uid`."""
+        """Return the command line of this machine that runs `command` in the system as user `uid`.
+
+        With `terminal`, its standard input becomes its controlling terminal.
+        """
         enter = ["--mount", "--pid", "--ipc", "--uts", "--net", "--root", "--wd"]
         as_user = [] if uid == 0 else ["/usr/bin/setpriv", *_rights(uid)]
         session = ["/usr/bin/setsid", "--ctty"] if terminal else []
@@ -207,11 +221,11 @@ class System:
 
         Args:
             command: program and arguments.
-            uid: user of the program.
+            uid: id of the user as whom the program runs.
             env: additions to `ENVIRONMENT`.
-            streams: descriptors of standard input, output and error; None: pipes.
-            terminal: `streams` are a terminal, which becomes the controlling terminal.
-            merged: write standard error to the pipe of standard output.
+            streams: file descriptors for standard input, output and error; None: use pipes.
+            terminal: True: `streams` are a terminal, which becomes the program's controlling terminal.
+            merged: True: standard error goes to the pipe of standard output.
 
         Raises:
             DeviceError: the system is down.
@@ -231,10 +245,10 @@ class System:
         )
 
     async def run(self, command: Sequence[str], *, stdin: bytes = b"", check: bool = True) -> bytes:
-        """Run a program in the system as root, wait, and return its output.
+        """Run a program in the system as root, and wait until it ends. Return its output.
 
         Raises:
-            DeviceError: the system is down; or `check` is True, and the program failed.
+            DeviceError: the system is down; or the program failed, and `check` is True.
         """
         process = await self.spawn(command, uid=0)
         out, err = await process.communicate(stdin)
@@ -272,7 +286,7 @@ class System:
 
 
 def kill_group(process: asyncio.subprocess.Process, number: int = signal.SIGKILL) -> None:
-    """Send a signal to a program of `System.spawn` and its children, unless it has ended."""
+    """Send the signal `number` to a program that `System.spawn` has started, and to its children."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, number)
 
@@ -283,5 +297,5 @@ def _rights(uid: int) -> list[str]:
 
 
 def _users() -> bool:
-    """Return whether this user namespace maps other users than root; it may map only one."""
+    """Return whether this process can run programs as other users than root: some user namespaces have only root."""
     return any(int(line.split()[2]) > SHELL_UID for line in Path("/proc/self/uid_map").read_text().splitlines())

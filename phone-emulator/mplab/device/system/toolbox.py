@@ -1,4 +1,4 @@
-"""Fill the device's ``/system/bin``."""
+"""Fill the device's ``/system/bin`` with its commands."""
 
 import os
 import shutil
@@ -38,23 +38,23 @@ _TOOL_NAMES = (
 _TOOLS = _TOOL_NAMES.split()
 """Commands that toybox and a few other programs (awk, ping, bc) implement on Android.
 
-This machine's toybox serves them; then busybox, which has some that Debian's toybox lacks (dd, diff, expr, tr, …);
-then a program of this machine.
+On the device each of them is the first of these that exists: the command of this machine's toybox; that of BusyBox,
+which has some that Debian's toybox lacks (dd, diff, expr, tr, …); the program of this machine.
 """
 _NOT_OF_TOYBOX_NAMES = (
     "chroot chrt env flock ionice nice nohup nsenter prlimit setsid taskset time timeout unshare watch xargs "
     "cp install mv"
 )
 _NOT_OF_TOYBOX = _NOT_OF_TOYBOX_NAMES.split()
-"""Commands that differ from those of Android if Debian's toybox serves them.
+"""Commands of Debian's toybox that the device does not use, because they behave differently from Android's.
 
-It runs another of its commands without execve(2): ``setsid sleep`` stays ``setsid`` for ps and pidof. It copies to a
-full disk without an error.
+Some run another command of toybox without execve(2): for ps and pidof, ``setsid sleep`` stays ``setsid``. Others copy
+to a full disk without an error.
 """
 
 _REAL_NAMES = "ip ss nft iptables ip6tables iptables-save ip6tables-save tcpdump tc sysctl ethtool curl iperf3"
 _REAL = _REAL_NAMES.split()
-"""Programs of this machine that the device also has, if they are installed."""
+"""Programs of this machine that the device uses as its own, if they are installed."""
 
 _SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
 _TOYBOX_SCRIPT = """#!/system/bin/sh
@@ -112,17 +112,17 @@ esac
 
 
 def programs() -> list[Program]:
-    """Return the programs of this machine that make a device: `NEEDED`, and toybox if the device uses it."""
+    """Return the programs of this machine that a device uses: `NEEDED`, and toybox unless it is missing or disabled."""
     return [*NEEDED, TOYBOX] if _toybox() else [*NEEDED]
 
 
 def fill(folder: Path, *, commands: Iterable[str], mptcp: str) -> None:
-    """Make ``/system/bin`` (`folder`/bin) and ``/system/lib`` (`folder`/lib).
+    """Make the device's ``/system/bin`` and ``/system/lib``, as `folder`/bin and `folder`/lib.
 
     Args:
-        folder: target folder.
-        commands: names that the device's own process answers; they take precedence.
-        mptcp: Multipath TCP that `ip` knows: ``none``, ``upstream`` or ``out-of-tree``.
+        folder: folder in which both are made.
+        commands: names of the commands that the emulator's process answers. They replace other commands.
+        mptcp: kind of Multipath TCP that the command ``ip`` knows: ``none``, ``upstream`` or ``out-of-tree``.
     """
     binaries, libraries = folder / "bin", folder / "lib"
     for directory in (binaries, libraries):
@@ -151,12 +151,12 @@ def fill(folder: Path, *, commands: Iterable[str], mptcp: str) -> None:
 
 
 def _toybox() -> Path | None:
-    """Return this machine's toybox; None without one, or with the environment variable ``MPLAB_TOYBOX=none``."""
+    """Return the path of this machine's toybox; None if it is not installed, or if ``MPLAB_TOYBOX=none`` is set."""
     return None if os.environ.get("MPLAB_TOYBOX") == "none" else TOYBOX.find()
 
 
 def _served(listing: Sequence[str]) -> set[str]:
-    """Return the commands of toybox or busybox, which `listing` prints."""
+    """Return the names of the commands in toybox or BusyBox; the command line `listing` prints them."""
     return set(subprocess.run(listing, capture_output=True, text=True, check=True, timeout=10).stdout.split())
 
 

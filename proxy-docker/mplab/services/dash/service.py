@@ -1,4 +1,4 @@
-"""The service `dash`: two video sites, each with a page that runs dash.js and clips in segments."""
+"""Define the service `dash`: two video sites, each with a page that runs dash.js, and with clips in segments."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,13 +16,13 @@ LIBRARY = APPIUM_DIR / "node_modules" / "dashjs" / "dist" / "modern" / "umd" / "
 
 
 class DashService(Service):
-    """MPEG-DASH over HTTP/2 and TLS."""
+    """Two video sites that serve clips by MPEG-DASH, over HTTP/2 and TLS."""
 
     name = "dash"
     title = "Adaptive video (MPEG-DASH)"
     network = "10.65.101.0/24"
     rtt_ms = 9.5
-    """Median round-trip time of han2015 table 1."""
+    """Round-trip time between proxy and service, ms: the median in han2015 table 1."""
     hosts: Mapping[str, str] = {
         "www.tube.lab": "10.65.101.1",
         "media.tube.lab": "10.65.101.2",
@@ -32,7 +32,7 @@ class DashService(Service):
     programs = (FFMPEG,)
 
     def prepare(self, context: ServiceContext) -> None:
-        """Make the clips, unless the cache has them, and issue the certificate.
+        """Encode the clips unless the cache has them, and issue the TLS certificate of all hosts.
 
         Raises:
             LabNotReadyError: dash.js is not installed.
@@ -43,7 +43,7 @@ class DashService(Service):
         context.authority.issue(self.name, list(self.hosts))
 
     def nginx(self, context: ServiceContext) -> str:
-        """Return two ``server`` blocks per site: for its page and for its clips."""
+        """Return nginx ``server`` blocks, two for each site: one for its page and one for its clips."""
         return render(
             HERE,
             "nginx.conf.j2",
@@ -57,14 +57,14 @@ class DashService(Service):
         )
 
     def check(self, context: ServiceContext) -> None:
-        """Check that each page has its player, and that the first clip of each site has its manifest."""
+        """Check that nginx serves the page and the first clip's manifest of each site. Raises DeviceError."""
         expected_texts = {"https://www.{}.lab/": "player.js", "https://media.{}.lab/clip-1/manifest.mpd": "</MPD>"}
         for site in SITES:
             for url, expected in expected_texts.items():
                 self._check(context, url.format(site.name), expected)
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """Return the URLs of pages (``tube``, ``motion``) and clips (``tube_media``, ``motion_media``)."""
+        """Return the URLs of the sites' pages (``tube``, ``motion``) and clips (``tube_media``, ``motion_media``)."""
         pages = {site.name: f"https://www.{site.name}.lab/" for site in SITES}
         return pages | {f"{site.name}_media": f"https://media.{site.name}.lab/" for site in SITES}
 

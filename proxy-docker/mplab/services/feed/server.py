@@ -1,7 +1,7 @@
-"""Serve the social network: stories, places to check in at, and accounts that receive posts and photos.
+"""Serve a social network: stories, places to check in at, and accounts that publish posts and photos.
 
-Plain HTTP/1.1 on loopback, behind nginx. The posts of an account are kept in memory until the server ends; of a photo
-only length and SHA-256 are kept.
+The server speaks plain HTTP/1.1 on loopback, behind nginx. It keeps posts in memory until it ends, and only the length
+and SHA-256 of photos.
 
     server.py PORT INDEX
 
@@ -38,14 +38,14 @@ _WORDS = _TEXT.split()
 
 
 class Picture(TypedDict):
-    """A file of the picture host."""
+    """Path and size of a picture file, which nginx serves under another host name."""
 
     path: str
     bytes: int
 
 
 class Story(TypedDict):
-    """A post of another account, as the feed shows it."""
+    """A post of another user in the feed."""
 
     id: str
     author: str
@@ -56,7 +56,7 @@ class Story(TypedDict):
 
 
 class CheckInPlace(TypedDict):
-    """A place to check in at."""
+    """A place at which a user can check in; `metres` is its distance."""
 
     id: str
     name: str
@@ -64,21 +64,21 @@ class CheckInPlace(TypedDict):
 
 
 class Friend(TypedDict):
-    """A friend to check in with."""
+    """A friend with whom a user can check in."""
 
     id: str
     name: str
 
 
 class Nearby(TypedDict):
-    """The lists that a check-in starts from."""
+    """Answer to ``/api/nearby``: the places and friends from which a user chooses for a check-in."""
 
     places: list[CheckInPlace]
     friends: list[Friend]
 
 
 class Photo(TypedDict):
-    """A photo as the server received it."""
+    """Length and SHA-256 of a photo that the server received."""
 
     id: str
     bytes: int
@@ -86,7 +86,7 @@ class Photo(TypedDict):
 
 
 class Post(TypedDict):
-    """A post as the server stores it; `sha256` is of its text."""
+    """A post as the server stores it. `time` is a unix time in s; `sha256` is the hash of the text."""
 
     id: str
     kind: str
@@ -100,17 +100,17 @@ class Post(TypedDict):
 
 @dataclass
 class Account:
-    """The photos and posts of one account."""
+    """The photos and posts that one account has sent."""
 
     photos: dict[str, Photo] = field(default_factory=dict)
     posts: list[Post] = field(default_factory=list)
 
 
 class Feed:
-    """The state of the network.
+    """Content and state of the social network.
 
     Args:
-        index: content of INDEX.
+        index: parsed INDEX file: kind → path → bytes of the picture files.
     """
 
     def __init__(self, index: Mapping[str, Mapping[str, int]]) -> None:
@@ -119,7 +119,7 @@ class Feed:
         self._accounts: dict[str, Account] = {}
 
     def stories(self, refresh: int, count: int) -> list[Story]:
-        """Return `count` new stories. They depend only on `refresh` and `count`, not on the account."""
+        """Return `count` stories for the refresh number `refresh`. The same arguments always give the same stories."""
         rng = Random(f"stories {refresh}")  # noqa: S311 - repeatable, not secret
         with_picture = set(rng.sample(range(count), round(count * PICTURE_IN_STORIES)))
         avatars = self._pick(rng, self._avatars, count)
@@ -137,7 +137,7 @@ class Feed:
         ]
 
     def nearby(self) -> Nearby:
-        """Return places, the nearest first, and friends; always the same."""
+        """Return the places, the nearest first, and the friends. The answer is always the same."""
         rng = Random("nearby")  # noqa: S311 - repeatable, not secret
         places: list[CheckInPlace] = [
             {"id": f"place-{number}", "name": _sentence(rng, 2, 4).title(), "metres": rng.randrange(10, 900)}
@@ -149,7 +149,7 @@ class Feed:
         }
 
     def add_photo(self, account: str, body: bytes) -> Photo:
-        """Record a photo. Return its id, length and hash, so that the sender can compare them."""
+        """Store length and hash of a photo of an account. Return them with a new id, so that the sender can compare."""
         photos = self._account(account).photos
         photo: Photo = {
             "id": f"photo-{len(photos) + 1}",
@@ -160,7 +160,11 @@ class Feed:
         return photo
 
     def add_post(self, account: str, sent: Mapping[str, object]) -> Post:
-        """Publish a post and return it as stored.
+        """Store a post of an account, and return it as stored.
+
+        Args:
+            account: name of the account.
+            sent: the post as received: ``kind``, ``text``, and depending on the kind ``photo``, ``place``, ``friend``.
 
         Raises:
             ValueError: `sent` has no valid kind or no text, or names a photo that the account did not send.
@@ -189,7 +193,7 @@ class Feed:
 
     @staticmethod
     def _pick(rng: Random, files: list[tuple[str, int]], count: int) -> list[Picture]:
-        """Return `count` random files. A file repeats only if there are fewer than `count`."""
+        """Return `count` of the picture files at random. A file is repeated only if there are fewer than `count`."""
         repeats, remainder = divmod(count, len(files))
         chosen = [*files * repeats, *rng.sample(files, remainder)]
         return [{"path": path, "bytes": size} for path, size in chosen]
@@ -204,13 +208,13 @@ def _sentence(rng: Random, least: int, most: int) -> str:
 
 
 class FeedHandler(http.server.BaseHTTPRequestHandler):
-    """Handle the requests of one connection."""
+    """Handler of the HTTP requests on one connection."""
 
     protocol_version = "HTTP/1.1"
     feed: Feed
 
     def do_GET(self) -> None:
-        """Answer ``/api/feed``, ``/api/nearby`` and the health check ``/api/health``."""
+        """Answer GET requests for ``/api/feed``, ``/api/nearby`` and the health check ``/api/health``."""
         path, query = self._target()
         if path == "/api/feed":
             refresh, count = query.get("refresh", ""), query.get("stories", "")
@@ -226,7 +230,7 @@ class FeedHandler(http.server.BaseHTTPRequestHandler):
             self._answer(404, {"error": f"there is no {path}"})
 
     def do_PUT(self) -> None:
-        """Receive a photo: ``/api/photos``."""
+        """Receive a photo (PUT ``/api/photos``), and answer with its id, length and hash."""
         path, query = self._target()
         body = self._body()
         if body is None:
@@ -237,7 +241,7 @@ class FeedHandler(http.server.BaseHTTPRequestHandler):
         self._answer(200, self.feed.add_photo(query["account"], body))
 
     def do_POST(self) -> None:
-        """Publish a post: ``/api/posts``."""
+        """Store a post (POST ``/api/posts``), and answer with the stored post."""
         path, query = self._target()
         body = self._body()
         if body is None:
@@ -251,7 +255,7 @@ class FeedHandler(http.server.BaseHTTPRequestHandler):
             self._answer(400, {"error": str(error)})
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name in the base class
-        """Log one JSON object per line."""
+        """Print a message of the base class as one line of JSON: the event ``request``."""
         record = {"t": round(time.time(), 6), "event": "request", "what": format % arguments}
         print(json.dumps(record), flush=True)  # the log
 
@@ -282,14 +286,14 @@ class FeedHandler(http.server.BaseHTTPRequestHandler):
 
 
 class FeedServer(http.server.ThreadingHTTPServer):
-    """A server with one thread per connection."""
+    """HTTP server of the social network, with one thread for each connection."""
 
     daemon_threads = True
     request_queue_size = 64
 
 
 def make_server(port: int, index: Path) -> FeedServer:
-    """Return a server that listens on 127.0.0.1:`port` (0: any free port) and does not serve yet."""
+    """Return a server that listens on 127.0.0.1:`port` (0: any free port); it answers only in its `serve_forever`."""
     FeedHandler.feed = Feed(json.loads(index.read_text()))
     return FeedServer(("127.0.0.1", port), FeedHandler)
 

@@ -1,4 +1,4 @@
-"""The service `feed`: a social network."""
+"""Define the service `feed`: the social network of the scenario `facebook`."""
 
 import json
 import math
@@ -18,21 +18,21 @@ from mplab.drivers.services import Service, ServiceContext, fetch
 FOLDER = Path(__file__).resolve().parent
 APP_HOST, PICTURES_HOST = "feed.lab", "pictures.feed.lab"
 PORT = 8104
-"""Port of the server on the origin's loopback."""
+"""TCP port of ``server.py`` on the origin's loopback interface."""
 
 AVATARS, AVATAR_BYTES = 40, 2_500
 PICTURES, PICTURE_BYTES = 60, 12_000
-"""Number of pictures, and their mean size in bytes. Ten stories with ten avatars and six pictures have 97 kB of images;
-a round in baerts2015 table 4.1 receives 332 kB / 3 = 111 kB."""
+"""Number of pictures, and their mean size, bytes. Ten stories with ten avatars and six pictures load 97 kB of images;
+in baerts2015 table 4.1, a round receives 332 kB / 3 = 111 kB."""
 
 _SIGMA = 0.5
 _SEED = 2015
 _VERSION = "1"
-"""Folder of the pictures in the cache. Change its name when `make_pictures` changes its output."""
+"""Name of the folder in the cache that has the pictures. Change it whenever the output of `make_pictures` changes."""
 
 
 class FeedService(Service):
-    """The page of the app, its server, and a picture host."""
+    """A social network: the page of its web app, the server ``server.py``, and a host for pictures."""
 
     name = "feed"
     title = "Social network: stories, posts, photos"
@@ -41,13 +41,13 @@ class FeedService(Service):
     programs = (CURL,)
 
     def prepare(self, context: ServiceContext) -> None:
-        """Issue the certificate, and make the pictures unless the cache has them."""
+        """Issue the TLS certificate of both hosts, and generate the pictures unless the cache has them."""
         context.authority.issue(self.name, list(self.hosts))
         if not _index(context).exists():
             make_pictures(_index(context).parent)
 
     def nginx(self, context: ServiceContext) -> str:
-        """Return two ``server`` blocks with HTTP/2: for the app and for its pictures."""
+        """Return two nginx ``server`` blocks with HTTP/2: one for the app and one for the pictures."""
         return render(
             FOLDER,
             "nginx.conf.j2",
@@ -63,13 +63,13 @@ class FeedService(Service):
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """Return the command of ``server.py``."""
+        """Return the name and the command of ``server.py``."""
         where = context.installed
         server, index = where.path(FOLDER / "server.py"), where.path(_index(context))
         return {"feed": [where.python(), "-I", server, str(PORT), index]}
 
     def check(self, context: ServiceContext) -> None:
-        """Check that the server answers through nginx. Raises DeviceError when it does not."""
+        """Check that ``server.py`` answers through nginx. Raises DeviceError if it does not."""
         answer = fetch(self, context, f"https://{APP_HOST}/api/health", "--fail")
         if answer.exit_code != 0:
             raise DeviceError(self.name, f"https://{APP_HOST}/ does not answer", stderr=answer.stderr)
@@ -84,7 +84,10 @@ def _index(context: ServiceContext) -> Path:
 
 
 def make_pictures(folder: Path) -> None:
-    """Write PNGs of log-normal sizes and ``index.json`` (kind → path → bytes); the same files each time."""
+    """Write PNG files whose sizes are log-normal, and ``index.json`` (kind → path → bytes), to `folder`.
+
+    The files are the same each time.
+    """
     rng = np.random.Generator(np.random.PCG64(_SEED))
     index: dict[str, dict[str, int]] = {}
     for kind, count, mean in (("avatars", AVATARS, AVATAR_BYTES), ("pictures", PICTURES, PICTURE_BYTES)):

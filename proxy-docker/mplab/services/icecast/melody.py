@@ -1,4 +1,4 @@
-"""Compose melodies of random notes without rests, so that a short excerpt shows its position.
+"""Compose melodies of random notes without rests. A short excerpt shows its position in the melody.
 
 The same seed always gives the same melody.
 """
@@ -29,13 +29,13 @@ _ENCODE_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True)
 class StationMelody:
-    """A melody. Each hexadecimal digit of `notes` is a tone, an index of `TONES_HZ`."""
+    """A melody of notes of `NOTE_S`. Each hexadecimal digit of `notes` is a tone: an index of `TONES_HZ`."""
 
     notes: str
 
     @classmethod
     def composed(cls, seed: int, duration_s: float) -> "StationMelody":
-        """Return a random melody of about `duration_s`. Adjacent notes differ; so do the last and the first note."""
+        """Return a random melody of about `duration_s`. Adjacent notes differ, also the last and the first note."""
         rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
         notes: list[int] = []
         count = round(duration_s / NOTE_S)
@@ -48,15 +48,15 @@ class StationMelody:
 
     @property
     def duration_s(self) -> float:
-        """Duration of the melody, s."""
+        """Return the duration of the melody, s."""
         return len(self.notes) * NOTE_S
 
     def describe(self) -> dict[str, object]:
-        """Return notes and tones as JSON values, for `mplab.scenarios.base.scoring.sound`."""
+        """Return the melody as JSON values: ``note_s``, ``tones_hz`` and ``notes``, which scoring of sound needs."""
         return {"note_s": NOTE_S, "tones_hz": list(TONES_HZ), "notes": self.notes}
 
     def samples(self) -> NDArray[np.int16]:
-        """Return the sound: 16 bit, mono, at `RATE_HZ`. The phase is continuous between notes, so nothing clicks."""
+        """Return the sound of the melody: 16-bit mono samples at `RATE_HZ`. There are no clicks between the notes."""
         per_note = round(NOTE_S * RATE_HZ)
         tones = np.array(TONES_HZ)[[int(note, 16) for note in self.notes]]
         phase = np.cumsum(np.repeat(2 * np.pi * tones / RATE_HZ, per_note))
@@ -64,11 +64,11 @@ class StationMelody:
 
 
 def write_mp3(melody: StationMelody, path: Path, *, kbps: int) -> None:
-    """Encode a melody as MP3 so that its end joins any melody's start without a gap.
+    """Encode a melody as MP3 to the file `path`, so that it can be repeated without a gap.
 
-    The bit rate is constant, `kbps` kbit/s. Frames are independent: no bit reservoir, no header frame. The encoder
-    also gets the last `_MARGIN_FRAMES` frames of the melody before it, and the first ones after it. The encoded frames
-    of both margins are then removed.
+    The bit rate is constant, `kbps` kbit/s. Frames are independent of each other, and there is no header frame. For
+    this the encoder gets more than the melody: its last `_MARGIN_FRAMES` frames before its start, and its first ones
+    after its end. The encoded frames of both margins are then removed.
 
     Raises:
         DeviceError: ffmpeg failed.

@@ -1,4 +1,4 @@
-"""The service `icecast`: a radio station, and a music service that serves tracks by byte range."""
+"""Define the service `icecast`: a radio station, and a music service that serves tracks by byte range."""
 
 import json
 import secrets
@@ -18,18 +18,19 @@ RADIO_HOST, MUSIC_HOST = "radio.lab", "music.lab"
 PORT = 8000
 MOUNT = "/live"
 BURST_BYTES = 65_536
-"""Burst for a new listener: Icecast's default, 4 s of sound, which fills the app's buffer (baerts2015 §6.2.1)."""
+"""Bytes that a new listener gets at once: Icecast's default. This 4 s of sound fills the app's buffer (baerts2015
+§6.2.1)."""
 QUEUE_BYTES = 524_288
-"""Lag at which Icecast disconnects a listener, bytes (33 s of sound): Icecast's default."""
+"""Bytes by which a listener may lag before Icecast disconnects it: Icecast's default, 33 s of sound."""
 RADIO_KBPS = 128
 
 RADIO = StationMelody.composed(seed=6, duration_s=240)
-"""The station's programme, repeated."""
+"""Melody that the radio station plays in a loop."""
 
 
 @dataclass(frozen=True)
 class Track:
-    """A track of the music service."""
+    """A track of the music service, with its file name without suffix and its melody."""
 
     name: str
     melody: StationMelody
@@ -45,7 +46,7 @@ ICECAST = Program("icecast2", ("icecast2", "icecast"), ("-v",), "icecast2", "the
 
 
 class IcecastService(Service):
-    """Icecast with its source, the pages of both players, and the tracks."""
+    """The radio station (Icecast and the program that feeds it), and the web pages and tracks of both players."""
 
     name = "icecast"
     title = "Radio station and music service"
@@ -55,7 +56,7 @@ class IcecastService(Service):
     programs = (ICECAST, FFMPEG, UNSHARE, CURL)
 
     def prepare(self, context: ServiceContext) -> None:
-        """Write passwords and Icecast's configuration; make the sound unless the cache has it."""
+        """Write Icecast's configuration with new passwords, and encode all melodies unless the cache has them."""
         password = secrets.token_hex(16)
         write_private(_password_file(context), password)
         configuration = render(
@@ -78,7 +79,7 @@ class IcecastService(Service):
         (context.cache / "tracks" / "index.json").write_text(json.dumps([track.name for track in TRACKS]))
 
     def nginx(self, context: ServiceContext) -> str:
-        """Return one ``server`` block per player."""
+        """Return two nginx ``server`` blocks: one for the radio player and one for the music player."""
         return render(
             FOLDER,
             "nginx.conf.j2",
@@ -91,7 +92,10 @@ class IcecastService(Service):
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """Return the commands of Icecast and of its source. Icecast gets another user id: it refuses to run as root."""
+        """Return the commands of Icecast and of ``source.py``, which feeds it.
+
+        Icecast runs as an unprivileged user, because it refuses to run as root.
+        """
         where = context.installed
         station = [where.program(ICECAST), "-c", where.path(context.directory / "icecast.xml")]
         sound = [where.path(context.cache / "radio.mp3"), str(RADIO_KBPS)]
@@ -102,7 +106,7 @@ class IcecastService(Service):
         }
 
     def check(self, context: ServiceContext) -> None:
-        """Check that Icecast has its source, and that the radio's page and the list of tracks answer.
+        """Check that Icecast is fed by its source, and that nginx serves the radio player and the list of tracks.
 
         Raises:
             DeviceError: Icecast has no source, or one of the URLs does not answer.
@@ -124,7 +128,7 @@ class IcecastService(Service):
         return answer.stdout
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """Return the players' URLs, the stream's port and mount, and the melodies (as JSON)."""
+        """Return the URLs of both players, port and mount point of the radio stream, and the melodies as JSON."""
         return {
             "radio_url": f"http://{RADIO_HOST}",
             "radio_port": str(PORT),
@@ -136,7 +140,7 @@ class IcecastService(Service):
 
 
 def _make(melody: StationMelody, path: Path, kbps: int) -> None:
-    """Encode a melody to `path`. Do nothing if the file ``.notes`` next to `path` shows that it is already encoded."""
+    """Encode a melody as MP3 to `path`, unless a file ``.notes`` next to it shows that this is already done."""
     notes = path.with_suffix(".notes")
     described = json.dumps({**melody.describe(), "kbps": kbps})
     if not (path.exists() and notes.exists() and notes.read_text() == described):

@@ -1,8 +1,7 @@
-"""Send an MP3 file of constant rate to Icecast in real time: the source of the radio station.
+"""Send an MP3 file of constant bit rate to Icecast in a loop and in real time: the source of the radio station.
 
-``python source.py FILE KBPS ADDRESS PORT MOUNT PASSWORD_FILE``; runs until SIGTERM. FILE has whole frames of 24 ms
-(48 kHz) and loops without a gap. ffmpeg is no alternative: it takes the password only on its command line, and prints
-it.
+``python source.py FILE KBPS ADDRESS PORT MOUNT PASSWORD_FILE`` runs until SIGTERM. FILE consists of complete frames of
+24 ms (48 kHz). ffmpeg cannot be used instead: it takes the password only from its command line, and prints it.
 """
 
 import base64
@@ -23,7 +22,7 @@ _BLOCK = 4096
 
 
 def _connect(address: str, port: int, deadline: float) -> socket.socket:
-    """Connect, and retry until `deadline` (monotonic clock): Icecast may still be starting. Raises OSError."""
+    """Connect to Icecast, with retries until `deadline` (monotonic clock), as it may still start. Raises OSError."""
     while True:
         try:
             return socket.create_connection((address, port), timeout=_CONNECT_TIMEOUT_S)
@@ -34,7 +33,7 @@ def _connect(address: str, port: int, deadline: float) -> socket.socket:
 
 
 def _begin(address: str, port: int, mount: str, password: str) -> socket.socket:
-    """Connect, send the head of the PUT request, and read Icecast's answer. Exit with a message if it refuses."""
+    """Connect to Icecast and begin the PUT request. Return the connection; exit with a message if Icecast refuses."""
     connection = _connect(address, port, time.monotonic() + _CONNECT_TIMEOUT_S)
     account = base64.b64encode(f"source:{password}".encode()).decode()
     head = [
@@ -53,7 +52,7 @@ def _begin(address: str, port: int, mount: str, password: str) -> socket.socket:
 
 
 def _play(connection: socket.socket, sound: bytes, kbps: int) -> None:
-    """Send the sound in a loop, each frame at its time; send late frames at once. Return only by an exception."""
+    """Send the MP3 frames of `sound` in a loop, each when it is due; late ones at once. It ends only by an OSError."""
     frame_bytes = round(kbps * 1000 * FRAME_S / 8)
     frames = [sound[at : at + frame_bytes] for at in range(0, len(sound), frame_bytes)]
     begin = time.monotonic()
@@ -63,7 +62,7 @@ def _play(connection: socket.socket, sound: bytes, kbps: int) -> None:
 
 
 def main(argv: list[str]) -> None:
-    """Play until SIGTERM; exit with a message if Icecast closes the connection."""
+    """Send the sound until SIGTERM. Exit with a message if Icecast closes the connection."""
     file, kbps, address, port, mount, password_file = argv
 
     def stop(_number: int, _frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""The service `iperf`: an iperf3 server, one test at a time."""
+"""Define the service `iperf`: an iperf3 server, which serves one test at a time."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ between two attempts, s."""
 
 
 class IperfService(Service):
-    """An iperf3 server."""
+    """An iperf3 server on the origin."""
 
     name = "iperf"
     title = "iperf3 server"
@@ -26,12 +26,12 @@ class IperfService(Service):
     programs = (IPERF3,)
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """Return the command of the server."""
+        """Return the command of the iperf3 server."""
         iperf3 = context.installed.program(IPERF3)
         return {"iperf3": [iperf3, "--server", "--bind", ADDRESS, "--port", str(PORT), "--forceflush"]}
 
     def check(self, context: ServiceContext) -> None:
-        """Run a test of 1 KiB from the origin itself. While the server is busy, repeat the test for up to 5 s.
+        """Check the server by a test of 1 KiB from the origin itself, repeated for up to 5 s while the server is busy.
 
         Raises:
             DeviceError: no test succeeded.
@@ -48,7 +48,7 @@ class IperfService(Service):
             time.sleep(_POLL_S)
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """Return ``host`` and ``port``."""
+        """Return ``host`` and ``port`` of the iperf3 server."""
         return {"host": HOST, "port": str(PORT)}
 
 

@@ -1,6 +1,7 @@
-"""Request a relay from a TURN server over TCP, without credentials. A working server answers 401 (RFC 8656 §7.2).
+"""Check a TURN server over TCP: request a relay without credentials. A working server answers 401 (RFC 8656 §7.2).
 
-Usage: ``probe.py ADDRESS PORT``. Exit code 0: the server answered 401. Otherwise standard error names the other answer.
+Usage: ``probe.py ADDRESS PORT``. The exit code is 0 if the server answered 401. Otherwise the program prints the
+problem to standard error.
 """
 
 import os
@@ -17,10 +18,10 @@ _HEADER = struct.Struct("!HHI12s")
 
 
 def _ask(address: str, port: int) -> str:
-    """Send an Allocate request without credentials. Return "" if it is refused with 401, otherwise the problem.
+    """Send an Allocate request without credentials. Return "" if the server answers 401, otherwise the problem.
 
     Raises:
-        OSError: no connection or no answer.
+        OSError: the server cannot be reached, or does not answer.
     """
     attribute = struct.pack("!HHI", _REQUESTED_TRANSPORT, 4, _UDP << 24)
     transaction = os.urandom(12)

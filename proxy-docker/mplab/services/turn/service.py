@@ -1,4 +1,4 @@
-"""The service `turn`: coturn, the page of the call app on the origin's nginx, and recorded speech."""
+"""Define the service `turn`: coturn, the web page that makes calls, and recorded speech for them."""
 
 import json
 import secrets
@@ -25,7 +25,7 @@ _CHECK_TIMEOUT_S = 5.0
 
 
 class TurnService(Service):
-    """A TURN server that accepts only TCP, and the page of caller and callee."""
+    """A TURN server that accepts only TCP, and the web page that caller and callee open."""
 
     name = "turn"
     title = "Calls (WebRTC over TURN)"
@@ -35,7 +35,7 @@ class TurnService(Service):
     programs = (TURNSERVER, ESPEAK)
 
     def prepare(self, context: ServiceContext) -> None:
-        """Make the speech unless the cache has it; make a password, the certificate and the configurations."""
+        """Generate the speech unless the cache has it. Write a new password, the certificate and configurations."""
         make_recording(context.cache)
         password = secrets.token_urlsafe(_PASSWORD_BYTES)
         context.authority.issue(self.name, [HOST])
@@ -55,7 +55,7 @@ class TurnService(Service):
         )
 
     def nginx(self, context: ServiceContext) -> str:
-        """Return the ``server`` block of the page, and of the mailbox for the session descriptions of both sides."""
+        """Return the nginx ``server`` block. It serves the page, and passes session descriptions between both ends."""
         return render(
             HERE,
             "nginx.conf.j2",
@@ -72,7 +72,7 @@ class TurnService(Service):
         return {"turn": [where.program(TURNSERVER), "-c", where.path(context.directory / "turnserver.conf")]}
 
     def check(self, context: ServiceContext) -> None:
-        """Check that coturn answers over TCP and requires credentials. Raises DeviceError when it does not."""
+        """Check that coturn answers over TCP and requires credentials. Raises DeviceError if it does not."""
         argv = [sys.executable, "-I", "-S", str(HERE / "probe.py"), self.hosts[TURN_HOST], str(self.ports[0])]
         answer = context.host.run(argv, timeout_s=_CHECK_TIMEOUT_S, check=False)
         if answer.exit_code != 0:
@@ -80,7 +80,7 @@ class TurnService(Service):
             raise DeviceError(self.name, f"coturn does not answer as it should: {problem}")
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """Return ``url`` of the page, and the speech files: ``sent``, ``reference``, ``utterances``, ``quiet``."""
+        """Return ``url`` of the page, and the paths of the `SpeechFiles` by their names."""
         recording = make_recording(context.cache)
         files = ("sent", "reference", "utterances", "quiet")
         return {"url": f"https://{HOST}/", **{name: str(getattr(recording, name)) for name in files}}

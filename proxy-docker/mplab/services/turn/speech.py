@@ -1,4 +1,4 @@
-"""Make the recorded speech of calls with espeak-ng: once, always the same, with start and end of each utterance."""
+"""Generate the speech for calls with espeak-ng, and record start and end of each utterance. It is always the same."""
 
 import hashlib
 import json
@@ -21,13 +21,13 @@ from mplab.base.programs import Program
 ESPEAK = Program("espeak-ng", ("espeak-ng",), ("--version",), "espeak-ng", "makes the speech of calls")
 
 SENT_HZ, SCORED_HZ = 48_000, 16_000
-"""Sampling rates of the speech that is played into the call (as in Opus) and of the reference (as in PESQ)."""
+"""Sampling rates, Hz, of the speech that the caller plays (as in Opus) and of its reference (as in PESQ)."""
 LEAD_S, GAP_S = 1.0, 0.7
-"""Silence before the first utterance, and after each utterance."""
+"""Silence before the first utterance, and after each utterance, s."""
 UTTERANCE_S = (8.0, 12.0)
 """Shortest and longest utterance, s (ITU-T P.862.3)."""
 _LEVEL_DBOV = -26.0
-"""Level of each utterance (ITU-T P.830)."""
+"""RMS level of each utterance, dB relative to full scale (ITU-T P.830)."""
 _QUIET_DBOV, _QUIET_S = -75.0, 5.0
 _TEXTS = Path(__file__).with_name("speech.yaml")
 _VERSION = 1
@@ -38,7 +38,7 @@ Samples = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ScriptedUtterance:
-    """An utterance; times in seconds since the start of the recording."""
+    """One utterance of the speech: its voice and text; start and end are s from the start of the recording."""
 
     voice: str
     text: str
@@ -48,13 +48,13 @@ class ScriptedUtterance:
 
 @dataclass(frozen=True)
 class SpeechFiles:
-    """Files of the recorded speech.
+    """Paths of the files of the recorded speech.
 
     Attributes:
-        sent: WAV, 48 kHz, 16 bit, mono: the speech that the caller plays.
-        reference: the same speech at 16 kHz; received speech is compared with it.
-        utterances: JSON list of `ScriptedUtterance`.
-        quiet: WAV, 48 kHz: noise of a quiet room, for the microphone of the phone.
+        sent: WAV file with the speech that the caller plays: 48 kHz, 16 bit, mono.
+        reference: WAV file with the same speech at 16 kHz, with which received speech is compared.
+        utterances: JSON file with a list of `ScriptedUtterance`.
+        quiet: WAV file with the noise of a quiet room, for the microphone of the phone: 48 kHz.
     """
 
     sent: Path
@@ -64,18 +64,20 @@ class SpeechFiles:
 
     @classmethod
     def within(cls, directory: Path) -> "SpeechFiles":
-        """Return the paths of a recording's files in `directory`."""
+        """Return the paths that the files have in `directory`."""
         names = ("speech-48k.wav", "speech-16k.wav", "utterances.json", "quiet.wav")
         return cls(*(directory / name for name in names))
 
     @property
     def complete(self) -> bool:
-        """True when all files exist."""
+        """Return whether all files exist."""
         return all(path.is_file() for path in (self.sent, self.reference, self.utterances, self.quiet))
 
 
 def make_recording(cache: Path) -> SpeechFiles:
-    """Return the recording; make it unless `cache` has one of the same texts by the same version of espeak-ng.
+    """Return the files of the recorded speech. Generate them unless `cache` has them.
+
+    Files in the cache are used if they have the same texts and are from the same version of espeak-ng.
 
     Raises:
         DeviceError: espeak-ng failed, or the length of an utterance is outside of `UTTERANCE_S`.
@@ -109,7 +111,7 @@ def _write(recording: SpeechFiles, entries: Sequence[Mapping[str, str | int]]) -
 
 
 def _say(voice: str, speed: int, text: str) -> Samples:
-    """Return the speech of a text at `SENT_HZ` and `_LEVEL_DBOV`, without silence at either end. Raises DeviceError."""
+    """Return a spoken text as samples at `SENT_HZ` and `_LEVEL_DBOV`; no silence at its ends. Raises DeviceError."""
     argv = [str(ESPEAK.path()), "-v", voice, "-s", str(speed), "--stdout", text]
     result = subprocess.run(argv, capture_output=True, timeout=_TIMEOUT_S, check=False)
     if result.returncode != 0 or not result.stdout:
@@ -131,7 +133,7 @@ def _say(voice: str, speed: int, text: str) -> Samples:
 
 
 def write_wav(path: Path, samples: Samples, rate_hz: int) -> None:
-    """Write samples between −1 and 1 as 16-bit mono WAV. The file appears only when it is complete."""
+    """Write samples between −1 and 1 as a 16-bit mono WAV file. `path` exists only once the file is complete."""
     partial = path.with_suffix(".partial")
     with wave.open(str(partial), "wb") as file:
         file.setnchannels(1)

@@ -1,6 +1,6 @@
-"""Receive the blocks of uploaded files, count and hash them as they arrive, and discard them.
+"""Receive the blocks of uploaded files, count and hash their bytes as they arrive, and discard them.
 
-Plain HTTP/1.1 on loopback, behind nginx, which forwards bodies unbuffered.
+The server speaks plain HTTP/1.1 on loopback, behind nginx, which forwards bodies without buffering.
 
     server.py PORT
 
@@ -22,19 +22,19 @@ _PIECE_BYTES = 1 << 16
 
 
 class UploadHandler(http.server.BaseHTTPRequestHandler):
-    """Handle the requests of one connection."""
+    """Handler of the HTTP requests on one connection."""
 
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """Answer the health check ``/files/``."""
+        """Answer the health check GET ``/files/``."""
         if urlsplit(self.path).path == "/files/":
             self._answer(200, {"ok": True})
         else:
             self._answer(404, {"error": f"there is no {self.path}"})
 
     def do_PUT(self) -> None:
-        """Receive one block."""
+        """Receive one block of a file, and answer with its length and SHA-256."""
         parts = urlsplit(self.path)
         offset = parse_qs(parts.query).get("offset", ["0"])[-1]
         length = self.headers.get("Content-Length", "")
@@ -57,7 +57,7 @@ class UploadHandler(http.server.BaseHTTPRequestHandler):
         _log("request", what=format % arguments)
 
     def _receive(self, block: Mapping[str, object], length: int) -> tuple[int, str]:
-        """Read a body as it arrives, and log progress. Return the number of bytes received and their SHA-256."""
+        """Read a block's body as it arrives, and log progress. Return number and SHA-256 of the received bytes."""
         digest, came, logged = hashlib.sha256(), 0, 0.0
         while came < length:
             piece = self.rfile.read1(min(_PIECE_BYTES, length - came))
@@ -85,14 +85,14 @@ def _log(event: str, **fields: object) -> None:
 
 
 class UploadServer(http.server.ThreadingHTTPServer):
-    """A server with one thread per connection."""
+    """HTTP server for uploads, with one thread for each connection."""
 
     daemon_threads = True
     request_queue_size = 64
 
 
 def make_server(port: int) -> UploadServer:
-    """Return a server that listens on 127.0.0.1:`port` (0: any free port) and does not serve yet."""
+    """Return a server that listens on 127.0.0.1:`port` (0: any free port); it answers only in its `serve_forever`."""
     return UploadServer(("127.0.0.1", port), UploadHandler)
 
 

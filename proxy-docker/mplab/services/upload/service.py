@@ -1,4 +1,4 @@
-"""The service `upload`: file stores."""
+"""Define the service `upload`: a server that receives the files of the scenarios `dropbox` and `drive`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,11 +10,11 @@ from mplab.drivers.services import Service, ServiceContext, fetch
 
 FOLDER = Path(__file__).resolve().parent
 PORT = 8105
-"""Port of the server on the origin's loopback."""
+"""TCP port of ``server.py`` on the origin's loopback interface."""
 
 
 class UploadService(Service):
-    """A file store with one host name per app, so that the rules of a policy can distinguish the apps."""
+    """A server for uploads with one host name per app, so that the rules of a policy can distinguish the apps."""
 
     name = "upload"
     title = "File store"
@@ -23,11 +23,11 @@ class UploadService(Service):
     programs = (CURL,)
 
     def prepare(self, context: ServiceContext) -> None:
-        """Issue the certificate."""
+        """Issue the TLS certificate of all host names."""
         context.authority.issue(self.name, list(self.hosts))
 
     def nginx(self, context: ServiceContext) -> str:
-        """Return one ``server`` block per host name."""
+        """Return one nginx ``server`` block for each host name."""
         return render(
             FOLDER,
             "nginx.conf.j2",
@@ -38,19 +38,19 @@ class UploadService(Service):
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """Return the command of ``server.py``."""
+        """Return the name and the command of ``server.py``."""
         where = context.installed
         return {"upload": [where.python(), "-I", where.path(FOLDER / "server.py"), str(PORT)]}
 
     def check(self, context: ServiceContext) -> None:
-        """Check that the server answers through nginx. Raises DeviceError when it does not."""
+        """Check that ``server.py`` answers through nginx. Raises DeviceError if it does not."""
         host = next(iter(self.hosts))
         answer = fetch(self, context, f"https://{host}/files/", "--fail")
         if answer.exit_code != 0:
             raise DeviceError(self.name, f"https://{host}/files/ does not answer", stderr=answer.stderr)
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """Return app → URL of its store."""
+        """Return name of the app → URL to which it uploads."""
         return {host.removesuffix(".lab"): f"https://{host}" for host in self.hosts}
 
 

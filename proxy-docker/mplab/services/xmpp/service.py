@@ -1,4 +1,4 @@
-"""The service `xmpp`: Prosody behind the origin's nginx, two accounts, and the page of the messenger."""
+"""Define the service `xmpp`: the XMPP server Prosody with two accounts, and the web page of the lab's messenger."""
 
 import json
 import secrets
@@ -24,7 +24,7 @@ _PASSWORD_BYTES = 16
 
 
 class XmppService(Service):
-    """Texts, photos and receipts between two phones, over WebSocket and TLS."""
+    """A messenger for texts, photos and receipts between two phones: XMPP over WebSocket and TLS."""
 
     name = "xmpp"
     title = "Messages (XMPP)"
@@ -33,7 +33,7 @@ class XmppService(Service):
     programs = (PROSODY,)
 
     def prepare(self, context: ServiceContext) -> None:
-        """Make new accounts, their common contact list, the certificate and the configuration."""
+        """Write two accounts with new passwords, their common contact list, the certificate and the configuration."""
         passwords = {name: secrets.token_urlsafe(_PASSWORD_BYTES) for name in NAMES}
         write_private(context.directory / "accounts.json", json.dumps(passwords))
         for name, password in passwords.items():
@@ -46,7 +46,7 @@ class XmppService(Service):
         (context.directory / "prosody.cfg.lua").write_text(configuration)
 
     def nginx(self, context: ServiceContext) -> str:
-        """Return the ``server`` blocks for the page, the WebSocket and the photos."""
+        """Return the nginx ``server`` blocks for the messenger's page, the WebSocket and the photos."""
         return render(
             HERE,
             "nginx.conf.j2",
@@ -62,10 +62,10 @@ class XmppService(Service):
         return {"prosody": [context.installed.program(PROSODY), "-F", "--config", configuration]}
 
     def check(self, context: ServiceContext) -> None:
-        """Check both host names over TLS: the page is complete, and Prosody answers for WebSocket and photos.
+        """Check over TLS that nginx serves the messenger's page, and that Prosody answers for WebSocket and photos.
 
         Raises:
-            DeviceError: a URL gives another answer, or none.
+            DeviceError: a URL gives a wrong answer, or none.
         """
         expected_texts = {
             f"https://{DOMAIN}/": "</html>",
@@ -101,7 +101,7 @@ class XmppService(Service):
 
 
 def _account_file(directory: Path, name: str) -> Path:
-    """Return the file of an account in Prosody's own storage, whose folder names are percent-encoded."""
+    """Return the path of an account's file in Prosody's storage, whose folder names are percent-encoded."""
     return directory / "data" / DOMAIN.replace(".", "%2e") / "accounts" / f"{name}.dat"
 
 

@@ -1,4 +1,4 @@
-"""Listen to an app, as the scenarios `radio` and `spotify` do: tap once, and record the sound of the phone."""
+"""Listen to a web app, as the scenarios `radio` and `spotify` do: tap once, and record the phone's sound."""
 
 import time
 from abc import abstractmethod
@@ -19,13 +19,13 @@ from mplab.scenarios.base.scenario import Parameters, Scenario, Session
 from mplab.userfiles.app import App
 
 RECORDING = "sound.wav"
-"""Recording, in the cell's folder."""
+"""Name of the recording in the cell's folder."""
 PAGE_TIMEOUT_S = 25.0
 LONGEST_S = 75.0
 
 _SERVICE = "icecast"
 _BESIDE_S = 45.0
-"""Time, s, that the time limit adds to the listening time: to load the page and to read the app's report."""
+"""Part of the time limit in addition to the listening time, s: to load the page and to read the app's report."""
 
 _AFTER_S = 0.5
 """Recording time after the end of listening, s, so that the recording covers all of it."""
@@ -37,7 +37,7 @@ _LISTEN_BOUNDS = between("listen", 1, LONGEST_S, "from {least} to {most} is poss
 
 
 class ListeningParameters(Parameters):
-    """Parameters of every app that is listened to."""
+    """Parameters of every scenario that listens to an app."""
 
     listen: Annotated[DurationS, _LISTEN_BOUNDS] = Field(LONGEST_S, description="Listening time, from the tap on.")
     patience: Annotated[DurationS, between("patience", 1, 60, "from {least} to {most} is needed")] = Field(
@@ -49,14 +49,14 @@ class ListeningParameters(Parameters):
 
 
 class ListeningScenario(Scenario[ListeningParameters]):
-    """Listen to an app.
+    """Base class of scenarios that listen to a web app and record the phone's sound.
 
     Args:
-        name: of the scenario.
-        title: of the scenario.
-        parameters: class of the parameters.
-        app: the app. Placeholders in its ``start`` are names of parameters, and the keys that `places` returns.
-        button: name of the element that starts the sound.
+        name: name of the scenario.
+        title: title of the scenario.
+        parameters: class of the scenario's parameters.
+        app: the web app. Placeholders in its ``start`` are names of parameters and the keys that `places` returns.
+        button: name of the app's element that starts the sound.
     """
 
     needs_ui = True
@@ -73,16 +73,21 @@ class ListeningScenario(Scenario[ListeningParameters]):
 
     @abstractmethod
     def places(self, context: Context, facts: Mapping[str, str]) -> Mapping[str, object]:
-        """Return the values of placeholders in the app's ``start`` that are not parameters: name → value.
+        """Return name → value of those placeholders in the app's ``start`` that are not parameters.
 
         Args:
-            context: of the cell.
-            facts: of the service ``icecast``.
+            context: resources of the cell.
+            facts: facts of the service ``icecast``.
         """
 
     @abstractmethod
     def sent(self, facts: Mapping[str, str], player: Player) -> Mapping[str, object]:
-        """Return further fields of the observation ``sound``: the sent ``melody``, and the player's counters."""
+        """Return further fields of the observation ``sound``: ``melody``, which the server sent, and player counters.
+
+        Args:
+            facts: facts of the service ``icecast``.
+            player: object ``player`` of the app's page.
+        """
 
     def time_limit_s(self, parameters: ListeningParameters) -> float:
         """Return the listening time plus 45 s."""
@@ -94,7 +99,7 @@ class ListeningScenario(Scenario[ListeningParameters]):
 
     @contextmanager
     def open(self, context: Context, parameters: ListeningParameters) -> Iterator["_Session"]:
-        """Start the sound card and a browser that plays to it."""
+        """Start the phone's sound card, and a browser that plays to it. Yield the session; stop both at exit."""
         with context.open_sound() as card, context.open_ui(sound=card.server) as ui:
             yield _Session(context, parameters, self, card, ui)
 
@@ -106,9 +111,9 @@ class _Session(Session[ListeningParameters]):
     ui: BrowserUi
 
     def run(self) -> None:
-        """Open the app's page, tap the button, and record the sound.
+        """Open the app's page, tap the button, and record the sound to the cell's folder.
 
-        The page's script must have an object ``player``, whose ``tapped`` is the unix time of the tap, s.
+        The page's script must have an object ``player``; its key ``tapped`` is the unix time of the tap, s.
 
         Raises:
             StepError: the page did not open, the tap did not reach it, or nothing was heard.
@@ -135,7 +140,11 @@ class _Session(Session[ListeningParameters]):
         )
 
     def _player(self) -> Player:
-        """Observe the events in the app's object ``player``; return its other keys. Raises StepError without a tap."""
+        """Return the page's object ``player`` without its ``events``, which are written as observations ``player``.
+
+        Raises:
+            StepError: the page has no such object, or the object has no tap.
+        """
         player: Player | None = self.ui.evaluate("return player;")
         if not isinstance(player, dict) or not player.get("tapped"):
             raise StepError(f"{self.scenario.name}: the tap did not reach the app")

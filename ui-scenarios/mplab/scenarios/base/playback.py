@@ -18,14 +18,14 @@ from mplab.scenarios.base.scenario import Parameters, Scenario, Session
 from mplab.userfiles.app import App
 
 MAX_TEST_S = 120.0
-"""Longest test of an app, s (baerts2015 §4.3), unless the clips take longer."""
+"""Smallest time limit of a test, s: the longest test of an app in baerts2015 §4.3."""
 PAGE_TIMEOUT_S = 30.0
 MAX_DROPPED_PERCENT = 5.0
-"""Largest accepted share of dropped frames, %. A larger share means that the host limited the picture."""
+"""Largest accepted share of dropped frames, %. Above it, the host was too slow to show the video."""
 MAX_CLOCK_GAP_S = 1.0
-"""Largest accepted gap between two samples, s. The page samples every 250 ms: after a larger gap it was blocked."""
+"""Largest accepted gap between two samples, s. The page samples every 250 ms: in a larger gap it was blocked."""
 MIN_BUFFER_S = 1.0
-"""Smallest buffer level, s, at which a stall is the host's: ``host_stalls`` in `scoring.playback`."""
+"""Smallest buffer level, s, at which a stall is caused by the host, as in ``host_stalls`` of `scoring.playback`."""
 
 _SERVICE = "dash"
 _OPEN_S, _USUAL_STARTUP_S, _SLACK_S = 3.0, 1.5, 30.0
@@ -62,15 +62,16 @@ class PlaybackParameters(Parameters):
 
 
 class PlaybackScenario(Scenario[PlaybackParameters]):
-    """Watch clips of a video site.
+    """Watch clips of a video site in a browser.
 
     Args:
-        name: of the scenario.
-        title: of the scenario.
-        parameters: class of the parameters.
-        site: name of the fact that holds the site's URL, among the facts of the service ``dash``.
-        app: has the elements ``started`` (shown once the picture moves), ``status`` (``playing``, ``waiting``,
-            ``ended`` or ``failed: …``), ``back`` (returns from a clip to the list), and each clip by its name.
+        name: name of the scenario.
+        title: title of the scenario.
+        parameters: class of the scenario's parameters.
+        site: key of the site's URL among the facts of the service ``dash``.
+        app: the web app. It has the elements ``started`` (shown once the picture moves), ``status`` (``playing``,
+            ``waiting``, ``ended`` or ``failed: …``), ``back`` (returns from a clip to the list), and each clip by its
+            name.
     """
 
     needs_ui = True
@@ -84,16 +85,16 @@ class PlaybackScenario(Scenario[PlaybackParameters]):
         self.app = app
 
     def time_limit_s(self, parameters: PlaybackParameters) -> float:
-        """Return the estimate plus 30 s, but at least 120 s."""
+        """Return the estimated duration plus 30 s, but at least 120 s."""
         return math.ceil(max(MAX_TEST_S, self.estimate_s(parameters) + _SLACK_S))
 
     def estimate_s(self, parameters: PlaybackParameters) -> float:
-        """Return the time, s, to open the site, to wait for each clip's start, and to watch all clips."""
+        """Return the time to open the site, to wait for the start of each clip, and to watch all clips, s."""
         return _OPEN_S + len(parameters.clips) * (parameters.pause + _USUAL_STARTUP_S + parameters.watch)
 
     @contextlib.contextmanager
     def open(self, context: Context, parameters: PlaybackParameters) -> Iterator["_Session"]:
-        """Start the app with an empty cache."""
+        """Start a browser with an empty cache; yield the session that watches clips in it."""
         with context.open_ui() as ui:
             yield _Session(context, parameters, self, ui)
 
@@ -104,10 +105,10 @@ class _Session(Session[PlaybackParameters]):
     ui: BrowserUi
 
     def run(self) -> None:
-        """Open the site and watch the clips. Observe all events of the player, even of a clip that fails.
+        """Open the site and watch the clips. Write observations of all player events, even for a clip that fails.
 
         Raises:
-            StepError: a clip does not start in time, the player gives up, or it reports no segment.
+            StepError: a clip does not start in time, or the player gives up or reports no loaded segment.
         """
         context, parameters = self.context, self.parameters
         url = self.scenario.app.start.format(
@@ -152,7 +153,11 @@ class _Session(Session[PlaybackParameters]):
         return "the player reports no status"
 
     def _observe(self, visit: int, clip: str) -> int:
-        """Observe the player's new records; warn if they show a slow host. Return how many of them are segments."""
+        """Write the player's new records as observations, with warnings if the host was slow.
+
+        Returns:
+            Number of new records that report a loaded segment.
+        """
         records = self.ui.evaluate(_TAKE_SCRIPT)
         for record in records:
             fields = {name: value for name, value in record.items() if name != "event"}
@@ -166,7 +171,7 @@ Record = Mapping[str, Any]
 
 
 def disturbances(records: Sequence[Record]) -> list[str]:
-    """Return a sentence for each kind of disturbance of a clip that a slow network cannot cause; empty: none.
+    """Return a sentence for each kind of disturbance of a clip that only a slow host can cause.
 
     Args:
         records: the player's records of one clip, in order: ``sample`` (``at``, ``frames``, ``dropped``), ``playing``,

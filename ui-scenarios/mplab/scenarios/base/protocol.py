@@ -1,4 +1,4 @@
-"""`Context`, the interface of a scenario to its cell, and the protocols of its members."""
+"""Define `Context`, the resources that a cell gives to its scenario, and the protocols of its members."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 
 
 class Observer(Protocol):
-    """Write observations to the cell's ``scenario.jsonl``."""
+    """Function that writes observations to the cell's ``scenario.jsonl``."""
 
     def __call__(self, event: str, **fields: object) -> None:
-        """Record `event` with the wall-clock time and `fields`, each a JSON value."""
+        """Write the observation `event` with the wall-clock time and `fields`; each field is a JSON value."""
 
 
 @dataclass(frozen=True)
 class Tools:
-    """Absolute paths of host programs that a scenario may use."""
+    """Absolute paths of programs of the host that a scenario may use."""
 
     node: Path
     node_modules: Path
 
 
 class AppFactory(Protocol):
-    """Open apps that are installed on the phone (Android)."""
+    """Function that prepares an Android app on the phone for use."""
 
     def __call__(self, app: "AndroidApp") -> AbstractContextManager[AppUi]:
-        """Return a context manager that prepares an app, and yields the `AppUi` that drives the app.
+        """Return a context manager that prepares an app and yields the `AppUi` that drives it.
 
-        The app is stopped and ready to be opened.
+        The app is then stopped, and can be opened. Its data was cleared, unless it needs a signed-in account.
 
         Args:
-            app: the app. Its data is cleared first, unless the app needs a signed-in account.
+            app: the app's section of ``app.yaml``.
 
         Raises:
             StepError: the phone's screen cannot be driven, or the app is not installed.
@@ -49,10 +49,10 @@ class AppFactory(Protocol):
 
 
 class DevToolsFactory(Protocol):
-    """Connect to the DevTools of apps on the phone (Android)."""
+    """Function that connects to the DevTools of an Android app on the phone."""
 
     def __call__(self, app: "AndroidApp") -> AbstractContextManager["DevTools | None"]:
-        """Return a context manager that connects to a running app. It yields None if the app offers no DevTools.
+        """Return a context manager that connects to a running app and yields its DevTools; None if it offers none.
 
         Raises:
             DeviceError: the phone failed.
@@ -65,42 +65,42 @@ def _not_declared(*_arguments: object, **_options: object) -> NoReturn:
 
 @dataclass(frozen=True)
 class Context:
-    """Resources that a scenario may use while it runs."""
+    """Resources that a cell gives to its scenario."""
 
     phone: Phone
     open_ui: BrowserFactory
     observe: Observer
     rng: Random
-    """Random numbers, seeded by the cell's seed: a retry of the cell gets the same numbers."""
+    """Random numbers, seeded with the cell's seed: a retry of the cell gets the same numbers."""
     cell_dir: Path
-    """Folder of the cell's results."""
+    """Folder for the cell's results."""
     scratch_dir: Path
     """Temporary folder, removed after the cell."""
     time_limit_s: float
     tools: Tools
     socks: str = ""
-    """Address of the SOCKS5 server on the phone over which the transport carries datagrams; "": the transport carries
-    none, and datagrams follow the default route."""
+    """Address of the SOCKS5 server on the phone that accepts UDP datagrams for the transport; "": the transport carries
+    no datagrams, and they take the default route."""
     app_proxy: str = ""
-    """Address of the SOCKS5 server on the phone that apps must use for TCP and that resolves names; "": all TCP takes
-    the transport without a proxy. Only scenarios that declare ``socks`` get an address."""
+    """Address of the SOCKS5 server on the phone that apps must use for TCP and that resolves names; "": apps need no
+    proxy, because all TCP takes the transport. Only scenarios that set `Scenario.socks` get an address."""
     open_peer_ui: BrowserFactory = _not_declared
-    """Opens browsers on the desktop peer, which reaches the services over a wired link."""
+    """Opens a browser on the desktop peer, which reaches the services over a wired link."""
     service: Callable[[str], Mapping[str, str]] = _not_declared
-    """Returns the facts of a service that the scenario declares: URLs, accounts."""
+    """Returns the facts of a service by its name, such as URLs and accounts. `Scenario.services` must list the name."""
     open_sound: Callable[[], AbstractContextManager[SoundCard]] = _not_declared
-    """Opens the phone's sound card. The card records what a browser of ``open_ui(sound=card.server)`` plays."""
+    """Opens the phone's sound card, which records the sound of a browser opened by ``open_ui(sound=card.server)``."""
     open_app: AppFactory = _not_declared
-    """Opens Android apps; only on phones that have them."""
+    """Prepares an Android app; only on Android phones."""
     open_devtools: DevToolsFactory = _not_declared
-    """Connects to the DevTools of Android apps; only on phones that have them."""
+    """Connects to the DevTools of an Android app; only on Android phones."""
     android: "AndroidApp | None" = None
     """The Android app that the scenario uses; None: the phone is virtual, and web pages replace apps."""
 
     def warn(self, text: str) -> None:
-        """Report a disturbance of the cell: the cell still counts, and the report flags it.
+        """Write a warning: the cell was disturbed. The cell stays valid, and the report flags it.
 
         Args:
-            text: a sentence; repeats of the same sentence count once.
+            text: a sentence; the same sentence counts only once.
         """
         self.observe("warning", text=text)

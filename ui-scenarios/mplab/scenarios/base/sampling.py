@@ -1,8 +1,8 @@
-"""Sample an app's screen at a fixed rate, e.g. to measure rebuffering of an app that reports nothing itself.
+"""Sample an app's screen at a fixed rate, for example to measure stalls of an app that does not report them.
 
 QoE Doctor (chen2014, §4.2.2) reads an app's layout tree and takes the times at which a spinner appears and disappears.
-Here the tree is read at a fixed rate. The state between two samples is unknown, so each time has a resolution: the
-measured sampling interval, which the observation reports.
+This module reads the tree at a fixed rate. The state between two samples is unknown, so each time has a resolution: the
+measured sampling interval, which is part of the observation.
 """
 
 import itertools
@@ -22,12 +22,12 @@ DEFAULT_EVERY_S = 0.25
 
 @dataclass(frozen=True)
 class ScreenSample:
-    """One sample of the screen.
+    """The elements on the screen at one time.
 
     Attributes:
-        t: unix time, s: the middle between request and answer.
-        took_s: response time of the phone.
-        shown: element that was shown → its text.
+        t: unix time of the sample, s: the middle between the request to the phone and its answer.
+        took_s: time from the request to the answer, s.
+        shown: name of each sampled element that was shown → its text.
     """
 
     t: float
@@ -37,11 +37,12 @@ class ScreenSample:
 
 @dataclass(frozen=True)
 class Spell:
-    """An interval in which an element was shown.
+    """A time interval in which an element was shown.
 
     Attributes:
-        began: unix time, s: the middle between the last sample without the element and the first with it.
-        ended: the middle between the last sample with it and the first without; None: shown until the last sample.
+        began: unix time, s: the middle between the last sample without the element and the first sample with it.
+        ended: unix time, s: the middle between the last sample with the element and the first sample without it; None:
+            the element was shown until the last sample.
     """
 
     began: float
@@ -49,16 +50,16 @@ class Spell:
 
     @property
     def duration_s(self) -> float | None:
-        """Length in seconds, to the millisecond; None when the element was shown until the last sample."""
+        """Return the length of the interval, s, rounded to 1 ms; None if it lasted until the last sample."""
         return None if self.ended is None else round(self.ended - self.began, 3)
 
 
 class Stall(TypedDict):
-    """A stall after the start of playback.
+    """A stall of a player after its playback has begun.
 
     Attributes:
-        at: unix time of its start, s.
-        duration_s: length, s; None: it lasted until the last sample.
+        at: unix time of the stall's start, s.
+        duration_s: length of the stall, s; None: the stall lasted until the last sample.
     """
 
     at: float
@@ -69,12 +70,12 @@ class Rebuffering(TypedDict):
     """Fields of an observation ``rebuffering``.
 
     Attributes:
-        startup_s: time from the first sample to playback; None: it never played.
-        stalls: stalls after the start; the wait before it is not a stall.
-        every_s: requested sampling interval.
-        resolution_s: longest time between two samples.
+        startup_s: time from the first sample to the start of playback, s; None: the app never played.
+        stalls: stalls after the start of playback; the wait before the start is not a stall.
+        every_s: requested sampling interval, s.
+        resolution_s: longest time between two consecutive samples, s.
         looks: number of samples.
-        look_median_s: median response time of the phone.
+        look_median_s: median time in which the phone answered a request for its screen, s.
     """
 
     startup_s: float | None
@@ -87,10 +88,10 @@ class Rebuffering(TypedDict):
 
 @dataclass(frozen=True)
 class Sampled:
-    """The samples of a screen.
+    """The result of `sample`.
 
     Attributes:
-        looks: samples by time.
+        looks: samples of the screen in the order of time.
         every_s: requested sampling interval, s.
     """
 
@@ -99,14 +100,14 @@ class Sampled:
 
     @property
     def resolution_s(self) -> float:
-        """Longest time between two samples; shorter events may be missed."""
+        """Return the longest time between two consecutive samples, s. Shorter events may be missed."""
         times = [look.t for look in self.looks]
         return max((after - before for before, after in itertools.pairwise(times)), default=self.every_s)
 
     def spells(self, name: str) -> list[Spell]:
-        """Return the intervals in which an element was shown.
+        """Return the time intervals in which the element `name` was shown.
 
-        A bound is the middle between two samples, so its error is at most half of `resolution_s`.
+        The start or end of an interval is the middle between two samples: its error is at most half of `resolution_s`.
         """
         spells_found: list[Spell] = []
         before: ScreenSample | None = None
@@ -148,7 +149,7 @@ class Sampled:
         }
 
     def _plays_from(self, spinner: str, started: str) -> float | None:
-        """Return the unix time at which the app starts to play, s; None: it never plays."""
+        """Return the unix time at which the app begins to play, s; None: it never plays. Args as for `fields`."""
         if started:
             return next((spell.began for spell in self.spells(started)), None)
         waits = self.spells(spinner)
@@ -166,18 +167,18 @@ def sample(
     until: Callable[[ScreenSample], bool] = lambda _look: False,
     watch: Callable[[Sequence[UiNode]], object] = lambda _windows: False,
 ) -> Sampled:
-    """Sample the screen at a fixed rate.
+    """Sample the screen at a fixed rate for a given time.
 
-    A late sample does not shift later ones; samples that fall due while the phone answers are skipped.
+    A late sample does not shift later ones. Samples that fall due while the phone still answers are skipped.
 
     Args:
         ui: the phone's screen.
-        elements: name of an element, as in ``shown`` of the samples → its selector.
-        for_s: duration, s.
+        elements: name → selector of the elements to look for. The names are the keys of `ScreenSample.shown`.
+        for_s: duration of the sampling, s.
         every_s: sampling interval, s.
-        until: called with each sample; True ends the sampling.
-        watch: called with all windows of each sample, e.g. `AndroidUi.close_dialog`. If it returns True, something
-            covered the app, and the sample does not count.
+        until: called with each sample; if it returns True, sampling ends.
+        watch: called with all windows of each sample, e.g. `AndroidUi.close_dialog`. If it returns True, a dialog or
+            another window covered the app, and the sample is left out.
 
     Raises:
         StepError: the phone does not answer.

@@ -29,11 +29,11 @@ ParametersT = TypeVar("ParametersT", bound=BaseModel)
 
 @dataclass
 class Session(ABC, Generic[ParametersT]):
-    """A scenario in one cell: holds its open resources and its state.
+    """The run of a scenario in one cell, with its open resources and its state.
 
     Attributes:
-        context: resources that the scenario may use.
-        parameters: of the cell.
+        context: resources that the cell gives to the scenario.
+        parameters: the cell's values of the scenario's parameters.
     """
 
     context: Context
@@ -41,7 +41,7 @@ class Session(ABC, Generic[ParametersT]):
 
     @abstractmethod
     def run(self) -> None:
-        """Do what the user does, while captures run. Report measurements by ``context.observe``.
+        """Carry out the user's actions while packets are captured. Write measurements with ``context.observe``.
 
         Raises:
             StepError: the app failed. This and any other CellError fail the cell.
@@ -50,7 +50,7 @@ class Session(ABC, Generic[ParametersT]):
 
 
 class Scenario(ABC, Generic[ParametersT]):
-    """Steps of a user in one app. One object serves many cells, one after the other.
+    """The actions of a user in one app. One object is used for many cells, one after the other.
 
     A subclass sets `name`, `title` and `parameters`, and implements `time_limit_s`, `estimate_s` and `open`. Everything
     else has a default.
@@ -74,21 +74,21 @@ class Scenario(ABC, Generic[ParametersT]):
 
     @abstractmethod
     def time_limit_s(self, parameters: ParametersT) -> float:
-        """Return the longest time that `Session.run` may take, seconds."""
+        """Return the longest time that `Session.run` may take, s."""
 
     @abstractmethod
     def estimate_s(self, parameters: ParametersT) -> float:
-        """Return the usual duration of `Session.run` on a 7 Mbit/s path, seconds (for the plan's estimate)."""
+        """Return the usual duration of `Session.run` on a path of 7 Mbit/s, s. The estimate of a run uses it."""
 
     @property
     def checks(self) -> bool:
-        """True when the scenario overrides `check`."""
+        """Return whether the scenario overrides `check`."""
         return type(self).check is not Scenario.check
 
     def check(self, context: Context, parameters: ParametersT) -> None:
-        """Check that the host is fast enough to measure. By default nothing is checked.
+        """Check that the host is fast enough for this scenario. The base class checks nothing.
 
-        Called before `open`. During the call the transport is up, links are not shaped yet, and nothing is captured.
+        It is called before `open`, when the transport is up, links are not shaped yet, and no packets are captured.
 
         Raises:
             CheckError: the scenario's measurements would be wrong on this host now; the cell is invalid.
@@ -98,9 +98,9 @@ class Scenario(ABC, Generic[ParametersT]):
     def open(self, context: Context, parameters: ParametersT) -> AbstractContextManager[Session[ParametersT]]:
         """Return a context manager that yields the session of one cell.
 
-        Entry prepares the app: nothing is captured yet, and the transport is not up. Exit cleans up, even after an
-        error. At exit the services' logs of the cell are in ``logs`` of the cell's folder. Captures have stopped,
-        unless there was an error.
+        On entry it prepares the app; no packets are captured yet, and the transport is not up. On exit it cleans up,
+        even after an error. At that time the services' logs are in the subfolder ``logs`` of the cell's folder, and the
+        captures have stopped, unless there was an error.
         """
 
 

@@ -1,4 +1,4 @@
-"""Upload fresh files through an app, as the scenarios `dropbox` and `drive` do (baerts2015 §4.3.1)."""
+"""Upload files of random bytes in a web app, as the scenarios `dropbox` and `drive` do (baerts2015 §4.3.1)."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ MARGIN_S = 8.0
 
 _SERVICE = "upload"
 LOG = Path("logs") / f"{_SERVICE}.log"
-"""The origin's log of uploads, in a cell's folder."""
+"""Path in a cell's folder of the log of the service `upload`."""
 
 _POLL_S = 0.5
 _USUAL_KBPS = 7000.0
@@ -47,7 +47,7 @@ Size = Annotated[
 
 
 class UploadParameters(Parameters):
-    """Parameters of every upload; the file goes in one piece."""
+    """Parameters of every scenario that uploads files. By default each file is sent in one piece."""
 
     size: Size = Field(20_000_000, description="Size of a file.")
     files: int = Field(2, ge=1, le=5, description="Maximum number of files, one after the other.")
@@ -58,17 +58,17 @@ class UploadParameters(Parameters):
 
     @property
     def block_bytes(self) -> int:
-        """Size of the blocks in which a file is sent."""
+        """Return the size of the blocks in which a file is sent; here one block of the file's size."""
         return self.size
 
     @property
     def gap_s(self) -> float:
-        """Rest between two blocks, s."""
+        """Return the pause between two blocks, s."""
         return 0.0
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
-        """First byte and end (exclusive) of each block."""
+        """Return the offsets of the first byte and of the end (exclusive) of each block in a file."""
         step = self.block_bytes
         return [(offset, min(offset + step, self.size)) for offset in range(0, self.size, step)]
 
@@ -77,17 +77,17 @@ class UploadParameters(Parameters):
 class _File:
     path: Path
     sha256: dict[int, str]
-    """Offset of a block → its SHA-256."""
+    """Offset of each block → SHA-256 of the block, in hexadecimal."""
 
 
 class UploadScenario(Scenario[UploadParameters]):
-    """Upload files in an app.
+    """Upload files in a web app.
 
     Args:
-        name: of the scenario, and key of its store's URL among the facts of the service `upload`.
-        title: of the scenario.
-        parameters: class of the parameters.
-        app: the app; its ``start`` may use ``{url}``, ``{block_bytes}`` and ``{gap_ms}``.
+        name: name of the scenario. It is also the key of the app's URL among the facts of the service `upload`.
+        title: title of the scenario.
+        parameters: class of the scenario's parameters.
+        app: the web app; its ``start`` may use ``{url}``, ``{block_bytes}`` and ``{gap_ms}``.
     """
 
     needs_ui = True
@@ -100,18 +100,18 @@ class UploadScenario(Scenario[UploadParameters]):
         self.app = app
 
     def time_limit_s(self, parameters: UploadParameters) -> float:
-        """Return the parameter ``limit``. An upload that needs more is cancelled and scored."""
+        """Return the parameter ``limit``, s. An upload that needs more time is cancelled and scored."""
         return parameters.limit
 
     def estimate_s(self, parameters: UploadParameters) -> float:
-        """Return the time for all files at 7 Mbit/s with their rests; at most ``limit`` minus 8 s."""
+        """Return the time to send all files at 7 Mbit/s, pauses included, s; at most ``limit`` minus 8 s."""
         gaps_s = (len(parameters.blocks) - 1) * parameters.gap_s
         one_s = parameters.think + parameters.size * 8 / 1000 / _USUAL_KBPS + gaps_s
         return min(_START_S + parameters.files * one_s, parameters.limit - MARGIN_S)
 
     @contextmanager
     def open(self, context: Context, parameters: UploadParameters) -> Iterator["_Session"]:
-        """Start the app and write the files to upload. At the end close the app, and observe the bytes that arrived."""
+        """Start a browser and write the files to upload. At exit close it, and observe the bytes that arrived."""
         with ExitStack() as ended, context.open_ui() as ui:
             session = _Session(context, parameters, self, ui)
             ended.callback(session.observe_arrivals)
@@ -131,7 +131,7 @@ class _Block(TypedDict):
 
 
 class _Result(TypedDict):
-    """The app's measurement of an upload."""
+    """The web app's own measurement of an upload; ``began`` is a unix time in s."""
 
     state: Literal["done", "cancelled", "failed"]
     began: float
@@ -146,18 +146,18 @@ class _Session(Session[UploadParameters]):
     files: list[_File] = field(default_factory=list)
     deadline: float = 0.0
     ended: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """Name of a file → its number, and the unix time at which its upload ended."""
+    """Name of each uploaded file → its number from 1, and the unix time at which its upload ended, s."""
 
     @property
     def left_s(self) -> float:
-        """Time until the current upload is cancelled, s."""
+        """Return the time after which the current upload is cancelled, s from now."""
         return self.deadline - time.monotonic()
 
     def run(self) -> None:
-        """Upload files until all are done, the next one would not fit into the time, or the time is up.
+        """Upload one file after the other. Stop when the time is up, or when the next file would not fit into it.
 
         Raises:
-            StepError: the app fails, or the server received other bytes than were sent.
+            StepError: the app reports a failure, or the server received other bytes than were sent.
         """
         context, parameters, app = self.context, self.parameters, self.scenario.app
         self.deadline = time.monotonic() + context.time_limit_s - MARGIN_S
@@ -180,7 +180,7 @@ class _Session(Session[UploadParameters]):
                 return
 
     def observe_arrivals(self) -> None:
-        """Observe how each file arrived until its upload ended, by the origin's log. Without a log, do nothing."""
+        """Write an observation ``arrived`` for each uploaded file, from the server's log; none without the log."""
         log = self.context.cell_dir / LOG
         if log.exists():
             for name, (number, ended) in self.ended.items():
@@ -221,15 +221,15 @@ class _Session(Session[UploadParameters]):
 
 
 def arrivals(log: str, name: str, until: float) -> list[tuple[float, int]]:
-    """Return the arrival of a file at the origin, from the log of the service `upload`.
+    """Return how the bytes of a file arrived over time, from the log of the service `upload`.
 
     Args:
         log: text of the log.
         name: name of the file.
-        until: unix time; later records are ignored.
+        until: unix time, s; later records are ignored.
 
     Returns:
-        Pairs of unix time, s, and bytes of the file that had arrived by then. Both numbers ascend.
+        Pairs: a unix time, s, and the number of the file's bytes that had arrived by then. Both numbers ascend.
     """
     blocks: dict[int, int] = {}
     timeline: list[tuple[float, int]] = []

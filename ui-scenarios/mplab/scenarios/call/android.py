@@ -1,4 +1,4 @@
-"""Call an address that answers, such as an echo service, with Linphone or another SIP client on Android."""
+"""Call an address that answers by itself, e.g. an echo service, with Linphone or another SIP client on Android."""
 
 import time
 from collections.abc import Iterator
@@ -20,16 +20,16 @@ _DURATION = "duration"
 
 
 class AndroidCallScenario(AndroidScenario[CallParameters]):
-    """Make calls in a SIP client.
+    """Make calls in a SIP client on Android.
 
-    An observation ``call`` has ``setup_s`` (from the tap until the app's timer runs, ringing and answer included),
-    ``shown_s`` (the highest value of the timer), ``cut`` (the call ended by itself) and ``resolution_s``. The sound is
-    not recorded: Android lets no app record another app's call.
+    An observation ``call`` has ``setup_s`` (time from the tap until the app's call timer runs, ringing and answer
+    included), ``shown_s`` (the highest value of the call timer), ``cut`` (true if the call ended before it was hung up)
+    and ``resolution_s``. The sound is not recorded: Android lets no app record another app's call.
     """
 
     @contextmanager
     def open(self, context: Context, parameters: CallParameters) -> Iterator["_Session"]:
-        """Open the app."""
+        """Prepare the app for one cell, and yield the session that makes the calls."""
         with self.visit(context) as visit:
             yield _Session(context, parameters, visit)
 
@@ -39,7 +39,7 @@ class _Session(Session[CallParameters]):
     visit: Visit
 
     def run(self) -> None:
-        """Make the calls; hang up each one after the parameter ``duration``.
+        """Make the calls one after the other. Hang up each call when it has lasted for the parameter ``duration``.
 
         Raises:
             StepError: a call is not connected within 20 s, or an element is missing.

@@ -1,4 +1,4 @@
-"""Read measurements and recorded sound from the page of the call app, after the call."""
+"""Read measurements and recorded sound from the web page that made a call, after the call."""
 
 import base64
 import wave
@@ -11,7 +11,7 @@ from mplab.base.errors import StepError
 from mplab.drivers.ui import BrowserUi
 
 Track = Literal["heard", "spoken"]
-"""``heard``: sound that this side received and played; ``spoken``: sound of this side's microphone."""
+"""Recorded track of one browser. ``heard``: sound that it received and played; ``spoken``: sound of its microphone."""
 
 STATE = "return document.body.dataset.state;"
 _EVENTS = "return Object.fromEntries(call.events.map(([at, name]) => [name, at]));"
@@ -45,11 +45,11 @@ _OUTBOUND = ("packetsSent", "bytesSent", "headerBytesSent", "retransmittedPacket
 
 
 Sample: TypeAlias = Mapping[str, Any]
-"""``at``, unix seconds, and the values of ``getStats`` at that time, by group."""
+"""One sample of WebRTC's ``getStats``: the unix time ``at``, s, and the values at that time, by group."""
 
 
 class _About(TypedDict):
-    """The page recorder's description of a track."""
+    """Description of a recorded track by the page's recorder."""
 
     samples: int
     kept: int
@@ -60,18 +60,18 @@ class _About(TypedDict):
 
 
 def events(ui: BrowserUi) -> dict[str, float]:
-    """Return state of the call → last time at which it was reached, unix seconds."""
+    """Return name of a state of the call → unix time at which the call last entered it, s."""
     times: dict[str, float] = ui.evaluate(_EVENTS)
     return times
 
 
 def statistics(ui: BrowserUi) -> list[Sample]:
-    """Return the values of ``getStats`` for each second, by group, in the units of W3C webrtc-stats."""
+    """Return the samples of ``getStats``, one for each second, in the units of W3C webrtc-stats."""
     return [_flat(sample) for sample in ui.evaluate(_STATS)]
 
 
 def late_beats(ui: BrowserUi) -> list[list[float]]:
-    """Return the heartbeats that came late, of the page and of the voice: due unix time, s, and delay, s."""
+    """Return stalls of the browser: unix time when a timer tick or voice packets were due, s, and their delay, s."""
     beats: list[list[float]] = ui.evaluate(_BEATS)
     return beats
 
@@ -97,12 +97,12 @@ def _flat(sample: Sample) -> Sample:
 
 @dataclass(frozen=True)
 class Sound:
-    """The recording of a track.
+    """The recording of one track.
 
     Attributes:
-        data: 16-bit samples, mono.
-        rate_hz: samples per second.
-        clock: pairs for `Clock`.
+        data: mono samples, 16 bits each.
+        rate_hz: number of samples per second.
+        clock: pairs of sample number and wall-clock time, the argument of `quality.Clock`.
         gaps: number of gaps in the track's time stamps.
     """
 
@@ -113,7 +113,7 @@ class Sound:
 
 
 def sound(ui: BrowserUi, track: Track) -> Sound:
-    """Read the recording of a track.
+    """Return the recording of a track, read from the page.
 
     Raises:
         StepError: there is no such track, it has no samples, or they cannot all be read.

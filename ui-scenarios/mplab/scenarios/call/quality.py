@@ -1,4 +1,4 @@
-"""Rate received speech: locate it in a recording, find the wall-clock time of samples, and compute the PESQ MOS."""
+"""Rate the speech that a phone received: locate it in a recording, and compute its delay and its PESQ MOS."""
 
 import importlib
 import importlib.util
@@ -19,15 +19,15 @@ _LEAST_PAUSE_S = 0.005
 
 
 class Clock:
-    """The wall-clock times of a track's samples.
+    """Conversion between positions in a recorded track and wall-clock times.
 
-    The recording program notes pairs: the number of samples so far, and the wall-clock time. A pair is late when the
-    program waited for a processor. Each pair therefore takes the smallest delay of all pairs within 1 s before and
-    after it. A delay that lasts longer is a pause of the track: the player requested no samples.
+    The program that records writes pairs: the number of samples so far, and the wall-clock time. The time is too late
+    if the program had to wait for a processor. Each pair is therefore corrected by the smallest delay of all pairs
+    within 1 s before and after it. A delay that lasts longer is a pause of the track: the player requested no samples.
 
     Args:
         pairs: number of samples so far, and unix time, s; about ten pairs per second.
-        rate_hz: samples per second.
+        rate_hz: number of samples per second.
     """
 
     def __init__(self, pairs: Sequence[Sequence[float]], rate_hz: float) -> None:
@@ -49,26 +49,26 @@ class Clock:
         return float(position_s)
 
     def pauses(self) -> list[list[float]]:
-        """Return the pauses of the track: start (unix seconds, within 0.2 s) and length (seconds)."""
+        """Return start and length of each pause of the track: unix time in s, with an error of up to 0.2 s; and s."""
         steps = np.diff(self._began)
         return [[float(self._times[at]) - _AROUND_S, float(steps[at])] for at in np.flatnonzero(steps > _LEAST_PAUSE_S)]
 
     @property
     def pause_s(self) -> float:
-        """Total length of all pauses, s."""
+        """Return the total length of all pauses of the track, s."""
         return float(np.maximum(np.diff(self._began), 0).sum())
 
 
 RATE_HZ = 16_000
-"""Sampling rate of all samples in this module, that of wide-band PESQ."""
+"""Sampling rate of all `Samples`, that of wide-band PESQ."""
 WORST_MOS = 1.0
-"""MOS of speech that did not arrive: the lowest value of the papers' scale (nikravesh2016 §3.3)."""
+"""MOS of speech that did not arrive: the lowest value of the scale in nikravesh2016 §3.3."""
 LATEST_S = 10.0
-"""Longest delay at which speech is searched for, s."""
+"""Longest delay from mouth to ear at which speech is searched for, s."""
 PIECE_S = 1.5
-"""Length of the pieces in which speech is searched for, s. A player stretches and shrinks longer pieces too much."""
+"""Length of the pieces in which an utterance is searched for, s. A player stretches longer pieces too much."""
 FOUND_STRENGTH = 0.5
-"""Minimum correlation of a piece that counts as found."""
+"""Smallest normalised correlation at which a piece counts as found."""
 
 _MODULE = "pesqc2"
 _MARGIN_S = 0.25
@@ -79,7 +79,7 @@ Samples = NDArray[np.float64]
 
 
 class _Pesq(Protocol):
-    """The module ``pesqc2``."""
+    """Type of the module ``pesqc2``, which has no type annotations."""
 
     NoUtterancesError: type[Exception]
 
@@ -88,11 +88,11 @@ class _Pesq(Protocol):
 
 @dataclass(frozen=True)
 class FoundAt:
-    """Best match of some samples in a recording.
+    """Best match of a piece of sound in a recording.
 
     Attributes:
-        index: first sample of the match.
-        strength: normalised correlation, 1 for a copy.
+        index: number of the recording's sample at which the match begins.
+        strength: normalised correlation; 1: the recording has an exact copy.
     """
 
     index: int
@@ -101,20 +101,20 @@ class FoundAt:
 
 @dataclass(frozen=True)
 class Mos:
-    """PESQ MOS-LQO: ITU-T P.862.1 (narrow band), P.862.2 (wide band), with Corrigendum 2 of P.862."""
+    """MOS-LQO by PESQ with Corrigendum 2 of P.862: narrow band (ITU-T P.862.1) and wide band (ITU-T P.862.2)."""
 
     narrow: float
     wide: float
 
 
 def read_wav(path: Path) -> Samples:
-    """Read a 16-bit mono WAV file as samples between −1 and 1 at 16 kHz."""
+    """Return the sound in a 16-bit mono WAV file as samples between −1 and 1, resampled to 16 kHz."""
     with wave.open(str(path)) as file:
         return from_bytes(file.readframes(file.getnframes()), file.getframerate())
 
 
 def from_bytes(data: bytes, rate_hz: int) -> Samples:
-    """Return 16-bit little-endian samples as samples between −1 and 1 at 16 kHz."""
+    """Convert 16-bit little-endian samples at `rate_hz` to samples between −1 and 1, resampled to 16 kHz."""
     samples: Samples = np.frombuffer(data, dtype="<i2") / 32768
     common = gcd(rate_hz, RATE_HZ)
     if rate_hz == RATE_HZ:
@@ -124,18 +124,18 @@ def from_bytes(data: bytes, rate_hz: int) -> Samples:
 
 
 def is_silent(samples: Samples) -> bool:
-    """Return whether the level of the samples is below −80 dB of full scale; True for no samples."""
+    """Return whether the RMS level of the samples is below −80 dB relative to full scale; True if there are none."""
     return len(samples) == 0 or float(np.sqrt(np.mean(samples**2))) < _SILENT_RMS
 
 
 def find(part: Samples, recording: Samples, *, first: int = 0, last: int | None = None) -> FoundAt:
-    """Locate `part` in `recording` by cross-correlation.
+    """Locate `part` in `recording` by cross-correlation. Return the best match.
 
     Args:
         part: samples to search for.
         recording: samples to search in.
-        first: lowest start index; negative indices are silence.
-        last: highest start index; None: the index at which `part` ends together with the recording.
+        first: lowest index at which the match may begin; negative: before the recording, where silence is assumed.
+        last: highest index at which the match may begin; None: the index at which `part` ends with the recording.
     """
     last = len(recording) - len(part) if last is None else last
     before, after = max(0, -first), max(0, last + len(part) - len(recording))
@@ -150,7 +150,7 @@ def find(part: Samples, recording: Samples, *, first: int = 0, last: int | None 
 
 
 def cut(recording: Samples, start: int, length: int) -> Samples:
-    """Return `length` samples from `start` on, and 0.25 s more on both sides. Beyond the recording there is silence."""
+    """Return `length` samples from the index `start` on, and 0.25 s more on both sides; silence where none exist."""
     margin = round(_MARGIN_S * RATE_HZ)
     first, last = start - margin, start + length + margin
     before, after = max(0, -first), max(0, last - len(recording))
@@ -159,11 +159,11 @@ def cut(recording: Samples, start: int, length: int) -> Samples:
 
 @dataclass(frozen=True)
 class ReceivedUtterance:
-    """A received utterance.
+    """Delays and quality of one utterance that the phone received.
 
     Attributes:
-        delays_s: delay from mouth to ear of each piece that was found.
-        mos: PESQ MOS; None: PESQ is not installed.
+        delays_s: delay from mouth to ear of each piece of the utterance that was found, s.
+        mos: PESQ MOS of the utterance; None: PESQ is not installed.
     """
 
     delays_s: tuple[float, ...]
@@ -173,14 +173,14 @@ class ReceivedUtterance:
 def hear(
     reference: Samples, recording: Samples, clock: Clock, *, bounds_s: tuple[float, float], said_at: float
 ) -> ReceivedUtterance:
-    """Locate an utterance in a recording, and rate it.
+    """Locate an utterance in the phone's recording. Return its delays and its MOS.
 
     Args:
         reference: all speech of the call, 16 kHz.
         recording: all sound that the phone played, 16 kHz.
-        clock: of the recording.
-        bounds_s: start and end of the utterance in `reference`.
-        said_at: unix time at which the utterance starts at the caller, s.
+        clock: wall-clock times of `recording`.
+        bounds_s: start and end of the utterance in `reference`, s.
+        said_at: unix time at which the utterance began at the caller, s.
     """
     start, end = (round(bound * RATE_HZ) for bound in bounds_s)
     length = round(PIECE_S * RATE_HZ)
@@ -205,9 +205,9 @@ def has_pesq() -> bool:
 
 
 def mos(reference: Samples, degraded: Samples) -> Mos | None:
-    """Return the PESQ MOS of speech at 16 kHz against its reference; None: PESQ is not installed.
+    """Return the PESQ MOS of received speech (`degraded`) compared with its reference; None: PESQ is not installed.
 
-    Silence, and speech in which PESQ finds no utterance, have `WORST_MOS`.
+    Both have 16 kHz. If the received speech is silent, or PESQ finds no utterance in it, its MOS is `WORST_MOS`.
     """
     if not has_pesq():
         return None

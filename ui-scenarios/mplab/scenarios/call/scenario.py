@@ -1,4 +1,4 @@
-"""Call the phone from a desktop with recorded speech, by WebRTC over TURN and TCP, and record the phone's sound."""
+"""Call the phone from a desktop by WebRTC over TURN and TCP, play recorded speech, and record the phone's sound."""
 
 import secrets
 import shutil
@@ -25,7 +25,7 @@ APP = load_app(Path(__file__).parent)
 SERVICE = "turn"
 SHORTEST_S, LONGEST_S = 10.0, 120.0
 CONTROL, CONTROL_S = "control", SHORTEST_S
-"""Name of the control call, and the duration of its speech, s: one utterance."""
+"""Name of the control call (a test of the host before a cell), and the duration of its speech, s: one utterance."""
 CONTROL_CONCEALED, CONTROL_MOS = 0.03, 3.5
 """Largest share of concealed sound and lowest wide-band MOS of a valid control call."""
 REFERENCE = "recordings/reference.wav"
@@ -33,10 +33,10 @@ REFERENCE = "recordings/reference.wav"
 _SAID_STRENGTH = 0.9
 _ANSWER_S, _CONNECT_S, _STEP_S = 15.0, 20.0, 10.0
 _FIRST_SOUND_S = 8.0
-"""Time after the caller's speech file starts by which packets must reach the phone, s: its 1 s of silence, and the
-delay of the path."""
+"""Time from the start of the caller's speech file until a packet must have reached the phone, s. It covers 1 s of
+silence in the file, and the delay of the path."""
 _TAIL_S = 1.5
-"""Time that the phone listens after the end of the last word, s: path and jitter buffer delay the sound."""
+"""Time for which the call continues after the caller's last word, s: path and jitter buffer delay the sound."""
 _WATCH_S, _LOOK_S = 2.0, 0.5
 _OVERHEAD_S, _SETUP_S = 20.0, 8.0
 _DEVICES = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
@@ -57,18 +57,18 @@ class CallParameters(Parameters):
 
 @dataclass(frozen=True)
 class _Sides:
-    """The browsers of both sides."""
+    """The browsers at the two ends of a call."""
 
     phone: BrowserUi
     desktop: BrowserUi
 
     def items(self) -> tuple[tuple[str, BrowserUi], ...]:
-        """Return name and browser of each side, the phone first."""
+        """Return name and browser of each end, the phone first."""
         return ("phone", self.phone), ("desktop", self.desktop)
 
 
 class CallScenario(Scenario[CallParameters]):
-    """Call the phone from the desktop peer."""
+    """Call the phone from the desktop peer, both with a browser."""
 
     name = "call"
     title = "Calls"
@@ -78,20 +78,20 @@ class CallScenario(Scenario[CallParameters]):
     cpus = 0.8
 
     def time_limit_s(self, parameters: CallParameters) -> float:
-        """Return the time of speech and rests, 20 s per call to set up, end and read out, and 20 s to connect."""
+        """Return the time limit, s: speech, pauses, 20 s per call for setup, end and results, and 20 s in addition."""
         return parameters.calls * (parameters.duration + parameters.pause + _OVERHEAD_S) + _CONNECT_S
 
     def estimate_s(self, parameters: CallParameters) -> float:
-        """Return the time of speech, rests, call setup and the control call."""
+        """Return the estimated time of speech, pauses, call setup and the control call, s."""
         calls = parameters.calls * (parameters.duration + parameters.pause + _SETUP_S)
         return calls + CONTROL_S + _SETUP_S
 
     def check(self, context: Context, parameters: CallParameters) -> None:
-        """Make the control call: a short call over links that are not shaped.
+        """Check the host with the control call: a short call over links that are not shaped.
 
         Raises:
-            CheckError: the call sounds bad, because the host is too busy for calls.
-            StepError: the call failed.
+            CheckError: the sound of the control call is bad, so the host is too busy for calls.
+            StepError: the control call failed.
         """
         speech = Speech.of_service(context.service(SERVICE))
         with _open(context, speech) as sides:
@@ -101,7 +101,7 @@ class CallScenario(Scenario[CallParameters]):
 
     @contextmanager
     def open(self, context: Context, parameters: CallParameters) -> Iterator["_Session"]:
-        """Copy the reference speech to the cell's folder; start both browsers."""
+        """Copy the reference speech to the cell's folder, and start both browsers. Yield the session."""
         speech = Speech.of_service(context.service(SERVICE))
         target = context.cell_dir / REFERENCE
         target.parent.mkdir(exist_ok=True)
@@ -116,11 +116,11 @@ class _Session(Session[CallParameters]):
     speech: Speech
 
     def run(self) -> None:
-        """Make all calls.
+        """Make the calls one after the other, and write their observations.
 
         Raises:
             StepError: a call is not set up, is cut, or has no sound.
-            CheckError: the host stalled in most utterances, or garbled the caller's speech.
+            CheckError: the host stalled in most utterances, or distorted the caller's speech.
         """
         parameters = self.parameters
         utterances = self.speech.within(parameters.duration)
@@ -143,14 +143,14 @@ def _open(context: Context, speech: Speech) -> Iterator[_Sides]:
 
 
 class _Call:
-    """One call.
+    """One call from the desktop to the phone.
 
     Args:
-        context: of the cell.
-        sides: both browsers.
-        speech: the recorded speech.
-        said: utterances of the call.
-        name: number of the call, or ``control``.
+        context: resources of the cell.
+        sides: browsers at both ends.
+        speech: recorded speech that the caller plays.
+        said: utterances of the speech that belong to this call.
+        name: number of the call, or ``control`` for the control call.
     """
 
     def __init__(self, context: Context, sides: _Sides, speech: Speech, said: Sequence[Utterance], name: str) -> None:
@@ -164,10 +164,10 @@ class _Call:
         self._said_at: dict[int, float] = {}
         self._stolen = stalls.Stolen(load.steal_s, time.time)
         self.disturbed: list[bool] = []
-        """For each observed utterance, whether a stall of the host disturbed it."""
+        """For each utterance in order: True if a stall of the host disturbed it."""
 
     def make(self) -> None:
-        """Dial, answer, wait for the end of the speech, hang up; then observe the measurements."""
+        """Dial, answer, wait for the end of the speech, and hang up. Then write the observations of the call."""
         self._dial()
         self._stolen.look()
         self._wait_until_said()
@@ -175,10 +175,10 @@ class _Call:
         self._observe()
 
     def judged(self) -> tuple[float, quality.Mos | None]:
-        """Return the share of concealed sound and the MOS of the first utterance. Only for the control call.
+        """Return the control call's share of concealed sound, 0 … 1, and the MOS of its first utterance.
 
         Raises:
-            StepError: the call was not made.
+            StepError: the call was not made, or is not the control call.
         """
         if self._heard is None:
             raise StepError(f"call {self._name}: it was not made")
@@ -213,7 +213,7 @@ class _Call:
                 raise StepError(f"call {self._name}: failed at the {who}: {ui.read(APP.elements['problem'])}")
 
     def _wait_until_said(self) -> None:
-        """Wait until 1.5 s after the caller's last word. Raises StepError when the call fails, or no packet arrives."""
+        """Wait until 1.5 s after the caller's last word. Raises StepError if the call fails or no packet arrives."""
         began = float(page.events(self._sides.desktop)["talking"])
         end = began + self._said[-1].end_s + _TAIL_S
         listened, watched = False, time.time()
@@ -274,7 +274,10 @@ class _Call:
             self._rate_control(recording, clock)
 
     def _observe_utterances(self, player: Clock) -> None:
-        """Observe the time at which each utterance left the caller's microphone, and the host's stalls around it.
+        """Write an observation ``utterance`` for each utterance: when the caller's microphone gave it, and host stalls.
+
+        Args:
+            player: wall-clock times of the sound that the phone played.
 
         Raises:
             CheckError: the caller's microphone did not give the recorded speech.
@@ -318,7 +321,7 @@ class _Call:
 
 
 def used_candidates(statistics: Sequence[page.Sample]) -> list[page.Sample]:
-    """Return the candidate pairs that a call used, each once."""
+    """Return each ICE candidate pair that a call used, by its ``getStats`` samples; each pair once."""
     seen: list[page.Sample] = []
     for sample in statistics:
         pair = {side: sample[side] for side in ("local", "remote") if side in sample}
@@ -328,7 +331,12 @@ def used_candidates(statistics: Sequence[page.Sample]) -> list[page.Sample]:
 
 
 def check_candidates(call: str, candidates: Mapping[str, Sequence[page.Sample]]) -> None:
-    """Raise StepError unless each candidate pair in use was a pair of relays, reached over TCP."""
+    """Raise StepError unless both ends used only pairs of relays, and reached their relays over TCP.
+
+    Args:
+        call: name of the call in the message.
+        candidates: name of an end → ICE candidate pairs that it used.
+    """
     for who, used in candidates.items():
         if not used:
             raise StepError(f"call {call}: the {who} reports no candidate pair")
@@ -340,13 +348,13 @@ def check_candidates(call: str, candidates: Mapping[str, Sequence[page.Sample]])
 
 
 def concealed_share(inbound: Mapping[str, float]) -> float:
-    """Return the share of concealed sound (W3C concealedSamples / totalSamplesReceived); 1 without sound."""
+    """Return the share of concealed sound, 0 … 1 (W3C concealedSamples / totalSamplesReceived); 1 without sound."""
     total = inbound.get("totalSamplesReceived", 0)
     return inbound.get("concealedSamples", 0) / total if total else 1.0
 
 
 def judge_control(concealed: float, mos: quality.Mos | None) -> None:
-    """Raise CheckError when the control call has too much concealed sound or too low a MOS."""
+    """Raise CheckError if the control call has too large a share of concealed sound, or too low a wide-band MOS."""
     problems = []
     if concealed > CONTROL_CONCEALED:
         problems.append(f"{concealed:.1%} of its sound was concealed (allowed: {CONTROL_CONCEALED:.0%})")
@@ -357,7 +365,7 @@ def judge_control(concealed: float, mos: quality.Mos | None) -> None:
 
 
 def judge_stalls(disturbed: Sequence[bool]) -> None:
-    """Raise CheckError when stalls of the host disturbed more than `stalls.MOST_DISTURBED` of the utterances."""
+    """Raise CheckError if stalls of the host disturbed a larger share of utterances than `stalls.MOST_DISTURBED`."""
     if sum(disturbed) > stalls.MOST_DISTURBED * len(disturbed):
         raise CheckError(
             f"in {sum(disturbed)} of {len(disturbed)} utterances a browser or the host was blocked for more than "

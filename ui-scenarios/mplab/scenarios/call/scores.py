@@ -1,4 +1,4 @@
-"""Score calls as the phone's user hears them, utterance by utterance."""
+"""Score calls by the speech that the phone's user hears, utterance by utterance."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -107,13 +107,13 @@ METRICS: tuple[Metric, ...] = (
 )
 _CONTROL = "control"
 TURN_PORT = 3478
-"""Port of the TURN server that relays the calls (proxy-docker/mplab/services/turn)."""
+"""TCP port of the TURN server that relays the calls (proxy-docker/mplab/services/turn)."""
 _SETTLED_S = 2.0
-"""Time from a call's first sample in which the player adapts its buffer, s. Jitter values of this time are ignored."""
+"""Time at the start of a call in which the player adapts its buffer, s. Jitter values from this time are ignored."""
 
 
 def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], folder: Path) -> list[Value]:
-    """Return the values of a cell: over all its calls, and for each utterance. Disturbed utterances are left out."""
+    """Return the values of `METRICS` for a cell. Utterances that a stall of the host disturbed are left out."""
     control = [item for item in observations if item.get("call") == _CONTROL]
     calls = [item for item in observations if "call" in item and item["call"] != _CONTROL]
     utterances = [item for item in calls if item["event"] == "utterance"]
@@ -134,7 +134,7 @@ def _of(observations: Iterable[Observation], event: str, field: str) -> list[flo
 
 
 def _seen(calls: Sequence[Observation]) -> list[Value]:
-    """Return the values that only calls of an Android app have."""
+    """Return duration of the calls and share of cut calls, which only calls of an Android app have."""
     seen = [item for item in calls if item["event"] == "call" and "cut" in item]
     if not seen:
         return []
@@ -147,7 +147,7 @@ def _seen(calls: Sequence[Observation]) -> list[Value]:
 def _host(
     calls: Sequence[Observation], utterances: Sequence[Observation], disturbed: Sequence[Observation]
 ) -> list[Value]:
-    """Return the host's stalls and the pauses of microphone and player."""
+    """Return the share of disturbed utterances, the worst stall, and the pauses of player and caller's microphone."""
     values = []
     if utterances:
         worst = max(max(item.get("stalls_ms", {}).values(), default=0.0) for item in utterances)
@@ -162,7 +162,7 @@ def _host(
 
 
 def _waited(tables: Mapping[str, pl.DataFrame], folder: Path) -> list[Value]:
-    """Return the reordering delay at the phone (down) and at the proxy (up)."""
+    """Return the reordering delay of the calls at the phone (down) and at the proxy (up)."""
     values = []
     for direction in DIRECTIONS:
         if (wait := wait_of(tables, folder, direction, TURN_PORT)) is not None:
@@ -173,7 +173,7 @@ def _waited(tables: Mapping[str, pl.DataFrame], folder: Path) -> list[Value]:
 
 
 def _heard(observations: Sequence[Observation], folder: Path) -> list[Value]:
-    """Return the values from the recordings: MOS, delay from mouth to ear, pieces not found."""
+    """Return the values from the phone's recordings: MOS, delay from mouth to ear, and share of speech not found."""
     values: list[Value] = []
     delays: list[float] = []
     pieces = 0
@@ -213,7 +213,7 @@ def _rated(heard: quality.ReceivedUtterance, labels: Mapping[str, str]) -> list[
 
 
 def _measured(observations: Sequence[Observation], disturbed: Sequence[Observation]) -> list[Value]:
-    """Return the values of the phone's ``getStats`` (W3C webrtc-stats) outside of disturbed utterances."""
+    """Return the values from the phone's ``getStats`` (W3C webrtc-stats), outside of `disturbed` utterances."""
     spans: dict[str, list[Span]] = {}
     for item in disturbed:
         spans.setdefault(str(item["call"]), []).append(stalls.span_of(item))
@@ -222,11 +222,11 @@ def _measured(observations: Sequence[Observation], disturbed: Sequence[Observati
 
 
 def statistics_values(samples: Sequence[Observation], left_out: Mapping[str, Sequence[Span]]) -> dict[str, float]:
-    """Score voice packets and the player by ``getStats`` (W3C webrtc-stats): return metric → value over all calls.
+    """Score voice packets and the player by ``getStats`` (W3C webrtc-stats). Return metric → value over all calls.
 
     Args:
         samples: observations ``statistics`` of the phone.
-        left_out: call → spans to ignore, unix seconds.
+        left_out: call → time intervals to ignore, unix times in s.
     """
     by_call: dict[str, list[Observation]] = {}
     for sample in samples:
@@ -249,7 +249,7 @@ _Seconds = Sequence[tuple[Observation, Observation]]
 
 
 def _shares(seconds: _Seconds) -> dict[str, float]:
-    """Return the metrics that divide the growth of one counter by the growth of another counter."""
+    """Return metric → value for those metrics that divide the growth of one counter by that of another counter."""
 
     def grown(name: str, group: str = "inbound") -> float:
         growth = (after.get(group, {}).get(name, 0) - before.get(group, {}).get(name, 0) for before, after in seconds)

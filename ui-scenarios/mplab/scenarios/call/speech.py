@@ -1,4 +1,4 @@
-"""The speech of a call: a recording made by the service `turn`."""
+"""Describe the speech that callers play: a recording that the service `turn` has made."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Utterance:
-    """An utterance of one voice, 8 to 12 s; times in seconds since the start of the recording."""
+    """An utterance of one voice, 8 to 12 s long; times are s from the start of the recording."""
 
     number: int
     voice: str
@@ -18,13 +18,13 @@ class Utterance:
 
 @dataclass(frozen=True)
 class Speech:
-    """The recorded speech.
+    """Files of the recorded speech, and its utterances.
 
     Attributes:
-        sent: WAV that the caller plays.
-        reference: the same speech at 16 kHz.
-        quiet: WAV of a quiet room, for the microphone of the phone.
-        utterances: in their order.
+        sent: WAV file that the caller plays.
+        reference: WAV file with the same speech at 16 kHz.
+        quiet: WAV file with the noise of a quiet room, for the microphone of the phone.
+        utterances: the utterances in the order of the recording.
     """
 
     sent: Path
@@ -34,7 +34,7 @@ class Speech:
 
     @classmethod
     def of_service(cls, facts: Mapping[str, str]) -> "Speech":
-        """Return the speech that the facts of the service `turn` name."""
+        """Return the speech of the service `turn`; `facts` are that service's facts, with the paths of the files."""
         entries = json.loads(Path(facts["utterances"]).read_text())
         utterances = tuple(
             Utterance(number, entry["voice"], entry["start_s"], entry["end_s"])
@@ -43,5 +43,5 @@ class Speech:
         return cls(Path(facts["sent"]), Path(facts["reference"]), Path(facts["quiet"]), utterances)
 
     def within(self, duration_s: float) -> Sequence[Utterance]:
-        """Return the utterances that end within `duration_s`; at least the first."""
+        """Return the utterances that end within the first `duration_s` of the recording; at least one utterance."""
         return self.utterances[:1] + tuple(item for item in self.utterances[1:] if item.end_s <= duration_s)

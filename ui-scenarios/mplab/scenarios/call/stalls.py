@@ -1,4 +1,4 @@
-"""Find stalls of either browser or of the whole host: faults of the host that look like faults of the network."""
+"""Find stalls of a browser or of the host during a call. In a recording they would look like faults of the network."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -8,10 +8,10 @@ DISTURBED_MS = 50.0
 MOST_DISTURBED = 0.5
 """Largest share of disturbed utterances; above it, too few utterances are left to rate the calls."""
 LISTENING_S = 2.0
-"""Longest time that speech takes to the phone's ear, s."""
+"""Longest time from the moment that speech is spoken until the phone plays it, s."""
 AFTERMATH_S = 10.0
-"""Time for which a stall stays audible, s: the player grows its buffer at once and shrinks it seconds later by playing
-faster."""
+"""Time for which a stall stays audible after its end, s: the player grows its buffer at once, and seconds later shrinks
+it by playing faster."""
 
 Span = tuple[float, float]
 Utterance: TypeAlias = Mapping[str, Any]
@@ -19,11 +19,11 @@ Utterance: TypeAlias = Mapping[str, Any]
 
 
 class Stolen:
-    """Stalls by CPU steal: other virtual machines took the processors, so all programs and the link emulator stalled.
+    """Recorder of stalls by CPU steal: other virtual machines used the processors, so all programs of the host stalled.
 
     Args:
-        read: returns the CPU steal since boot over all processors, seconds.
-        now: returns the unix time, seconds.
+        read: returns the CPU steal of all processors since boot, s.
+        now: returns the unix time, s.
     """
 
     def __init__(self, read: Callable[[], float], now: Callable[[], float]) -> None:
@@ -32,7 +32,7 @@ class Stolen:
         self.stalls: list[list[float]] = []
 
     def look(self) -> None:
-        """Record the CPU steal since the last call if it is audible (more than half of `DISTURBED_MS`)."""
+        """Record a stall if the CPU steal since the last call is audible: more than half of `DISTURBED_MS`."""
         stolen_s, at = self._read(), self._now()
         taken_s = stolen_s - self._stolen_s
         if 1000 * taken_s > DISTURBED_MS / 2:
@@ -41,22 +41,22 @@ class Stolen:
 
 
 def worst_ms(stalls: Iterable[Sequence[float]], span: Span) -> float:
-    """Return the length of the longest stall that is audible in a span, ms.
+    """Return the length of the longest stall that is audible in a time interval, ms; 0 without a stall.
 
     Args:
-        stalls: start, unix seconds, and length, seconds, of each stall.
-        span: start and end, unix seconds.
+        stalls: start, unix time in s, and length, s, of each stall.
+        span: start and end of the interval, unix times in s.
     """
     lengths = [length for began, length in stalls if began < span[1] and began + length + AFTERMATH_S > span[0]]
     return round(1000 * max(lengths, default=0.0), 1)
 
 
 def span_of(utterance: Utterance) -> Span:
-    """Return the span in which an utterance is spoken and heard, unix seconds."""
+    """Return start and end of the time interval in which an utterance is spoken and heard, unix times in s."""
     said_at = float(utterance["said_at"])
     return said_at, said_at + float(utterance["end_s"]) - float(utterance["start_s"]) + LISTENING_S
 
 
 def is_disturbed(utterance: Utterance) -> bool:
-    """Return whether a stall of either side or of the host disturbs an utterance (observation ``utterance``)."""
+    """Return whether a stall of a browser or of the host disturbed an utterance (an observation ``utterance``)."""
     return max(utterance.get("stalls_ms", {}).values(), default=0.0) > DISTURBED_MS

@@ -1,4 +1,4 @@
-"""Score what the user of a video site notices: startup delay, stalls and picture quality."""
+"""Score the startup delay, stalls and picture quality of the scenario `dailymotion`."""
 
 from mplab.scenarios.base.scoring.playback import METRICS, score
 

@@ -13,7 +13,7 @@ from typing import Literal
 from mplab.base.deferred import deferred
 
 Server = Literal["dl", "video", "store", "messages"]
-"""Names of one server, by which the rules of a policy can distinguish apps."""
+"""Host names (without ``.lab``) of the one download server: with them, the rules of a policy can distinguish apps."""
 MAX_SIZE_BYTES = 100_000_000
 WHOLE_FILES_BYTES = frozenset(
     {
@@ -30,13 +30,16 @@ WHOLE_FILES_BYTES = frozenset(
         20_000_000,
     }
 )
-"""Sizes with a separate file, ``/<bytes>``; other sizes are a byte range of ``/stream``."""
+"""Sizes, bytes, for which the server has a separate file ``/<bytes>``; other sizes are a byte range of ``/stream``."""
 _STREAM_SEED = 2015
 
 
 @cache
 def stream_sha256(size: int) -> str:
-    """Return the SHA-256 of the first `size` bytes of the stream (raw 64-bit outputs of PCG64, little endian)."""
+    """Return the SHA-256, in hexadecimal, of the first `size` bytes of the server's stream of random bytes.
+
+    The stream consists of raw 64-bit outputs of PCG64, little endian.
+    """
     with deferred("slow to import, needed in cells alone"):
         import numpy as np
     words = np.random.PCG64(_STREAM_SEED).random_raw(-(-size // 8))
@@ -66,10 +69,10 @@ _BUNDLE_SCRIPT = 'date +%s.%N; "$0" "$@"; date +%s.%N'
 
 @dataclass(frozen=True)
 class Transfer:
-    """A transfer as curl reports it; times in seconds since its start.
+    """One download as curl reports it; times are s from its start.
 
     Attributes:
-        flow: number in its bundle, from 1; 0: a single file.
+        flow: number of the flow in its bundle, from 1; 0: the download of a single file.
         local_port: TCP port on the phone; 0: unknown.
     """
 
@@ -84,7 +87,7 @@ class Transfer:
     local_port: int
 
     def fields(self) -> dict[str, float]:
-        """Return the fields of an observation."""
+        """Return the report as fields of an observation, without flow and exit code."""
         return {
             "bytes": self.bytes,
             "status": self.status,
@@ -97,14 +100,14 @@ class Transfer:
 
 
 def file_argv(size: int, timeout_s: float, server: Server = "dl", *, curl: str = "curl", proxy: str = "") -> list[str]:
-    """Return a command that downloads a file and prints its SHA-256. curl's report goes to stderr.
+    """Return a command that downloads a file and prints its SHA-256 to stdout, and curl's report to stderr.
 
     Args:
         size: size of the file, bytes.
-        timeout_s: longest time of the download.
-        server: name of the server.
-        curl: command that calls curl.
-        proxy: SOCKS5 server that connects, and resolves the server's name; "": none.
+        timeout_s: longest time of the download, s.
+        server: host name of the server.
+        curl: name or path of curl.
+        proxy: address of a SOCKS5 server that resolves the server's name and connects to it; "": no proxy.
     """
     url, source = _source(size, server)
     limits = ["--max-time", f"{timeout_s:.1f}"]
@@ -113,14 +116,14 @@ def file_argv(size: int, timeout_s: float, server: Server = "dl", *, curl: str =
 
 @dataclass(frozen=True)
 class Flows:
-    """Order of a bundle's flows: one every `every_s` seconds or, if `every_s` is 0, `concurrent` at a time."""
+    """Number of a bundle's flows, and their starts: one every `every_s` s or, if that is 0, `concurrent` at a time."""
 
     count: int
     concurrent: int = 1
     every_s: float = 0.0
 
     def arguments(self) -> list[str]:
-        """Return curl's arguments for this order."""
+        """Return the arguments of curl for these start times."""
         if self.every_s:
             return ["--rate", f"{round(_HOUR_S / self.every_s)}/h"]
         return ["--parallel", "--parallel-immediate", "--parallel-max", str(self.concurrent)]
@@ -129,15 +132,15 @@ class Flows:
 def bundle_argv(
     flows: Flows, size: int, timeout_s: float, server: Server = "dl", *, curl: str = "curl", proxy: str = ""
 ) -> list[str]:
-    """Return a command that downloads the files of a bundle and prints the time before and after.
+    """Return a command that downloads the files of a bundle. It prints the wall-clock times before and after to stdout.
 
     Args:
-        flows: number and order of the flows.
+        flows: number and start times of the flows.
         size: size of each file, bytes.
-        timeout_s: longest time of each flow.
-        server: name of the server.
-        curl: command that calls curl.
-        proxy: as for `file_argv`.
+        timeout_s: longest time of each flow, s.
+        server: host name of the server.
+        curl: name or path of curl.
+        proxy: address of a SOCKS5 server, as for `file_argv`; "": no proxy.
     """
     url, source = _source(size, server)
     limits = ["--max-time", f"{timeout_s:.1f}", "--output", "/dev/null"]
@@ -146,8 +149,9 @@ def bundle_argv(
 
 
 def _way(proxy: str) -> list[str]:
-    """Return curl's proxy arguments. Without a proxy, the host's proxy variables must be ignored: they would bypass the
-    phone's interfaces.
+    """Return the arguments of curl for a SOCKS5 proxy; "": no proxy.
+
+    Without a proxy, curl ignores the proxy variables of the environment: they would bypass the phone's interfaces.
     """
     return ["--noproxy", "", "--socks5-hostname", proxy] if proxy else ["--noproxy", "*"]
 
@@ -159,7 +163,7 @@ def _source(size: int, server: Server) -> tuple[str, list[str]]:
 
 
 def parse(stderr: str) -> tuple[list[Transfer], str]:
-    """Return the transfers in curl's error output, by flow, and its first error message, "" for none."""
+    """Return the downloads that curl's error output reports, sorted by flow, and its first error message or ""."""
     transfers, complaints = [], []
     for line in stderr.splitlines():
         _, mark, report = line.partition(_MARK)
@@ -186,7 +190,7 @@ def _transfer(report: dict[str, str | float]) -> Transfer:
 
 
 def bundle_time_s(stdout: str) -> float:
-    """Return the difference of the two times that the bundle's script prints, seconds."""
+    """Return the duration of a bundle, s: the difference of the two times that its command (`bundle_argv`) prints."""
     before, after = (line.partition(".") for line in stdout.split())
     # Integer arithmetic: a float of unix time resolves only some 100 ns.
     return (int(after[0]) - int(before[0])) + (int(after[2]) - int(before[2])) / 1e9

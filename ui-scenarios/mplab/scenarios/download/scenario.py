@@ -18,7 +18,7 @@ from . import curl
 from .curl import MAX_SIZE_BYTES, Server, stream_sha256
 
 MAX_TEST_S = 120.0
-"""Longest test of an app, s (baerts2015 §4.3)."""
+"""Longest test of an app in baerts2015 §4.3, s."""
 _SLOW_KBPS, _USUAL_KBPS = 200.0, 7000.0
 _REQUEST_S = 0.3
 _MAX_RESULTS = 20
@@ -49,18 +49,18 @@ class FlowGroup(BaseModel):
 
     @property
     def rounds(self) -> int:
-        """Number of rounds of concurrent flows."""
+        """Return the number of rounds if `concurrent` flows start together in each round."""
         return math.ceil(self.flows / self.concurrent)
 
     @property
     def title(self) -> str:
-        """Label of the results, e.g. ``20 × 50 kB, 4 at a time``."""
+        """Return the label of the results, e.g. ``20 × 50 kB, 4 at a time``."""
         pace = f"one every {self.every:g} s" if self.every else f"{self.concurrent} at a time"
         return f"{self.flows} × {format_size(self.size)}, {pace}"
 
     @property
     def size_bytes(self) -> int:
-        """Size of all flows together."""
+        """Return the size of all files together, bytes."""
         return self.flows * self.size
 
 
@@ -87,17 +87,17 @@ class DownloadParameters(Parameters):
 
     @property
     def total_bytes(self) -> int:
-        """Size of all downloads together."""
+        """Return the size of all downloads together, bytes."""
         return sum(self.sizes) + sum(bundle.size_bytes for bundle in self.bundles)
 
     @property
     def waiting_s(self) -> float:
-        """Longest time in which flows of paced bundles wait for their start."""
+        """Return the time over which the starts of flows are spread in bundles with ``every``, s."""
         return sum(bundle.flows * bundle.every for bundle in self.bundles)
 
 
 class DownloadScenario(Scenario[DownloadParameters]):
-    """Download files."""
+    """Download files and bundles of files with curl, and check their bytes."""
 
     name = "download"
     title = "File download"
@@ -105,13 +105,13 @@ class DownloadScenario(Scenario[DownloadParameters]):
     socks = True
 
     def time_limit_s(self, parameters: DownloadParameters) -> float:
-        """Return the time at 200 kbit/s, but at most 120 s. Three times the estimated time is allowed in any case."""
+        """Return the time for all bytes at 200 kbit/s, but at most 120 s and at least 3 times the estimate."""
         slow = 10 + parameters.waiting_s + parameters.total_bytes * 8 / 1000 / _SLOW_KBPS
         usual = self.estimate_s(parameters) - parameters.waiting_s
         return math.ceil(max(min(MAX_TEST_S, slow), 10 + parameters.waiting_s + 3 * usual))
 
     def estimate_s(self, parameters: DownloadParameters) -> float:
-        """Return the time at 7 Mbit/s, with 0.3 s per request and the pauses."""
+        """Return the time for all bytes at 7 Mbit/s, with 0.3 s per request, and all pauses, s."""
         requests = len(parameters.sizes)
         requests += sum(bundle.rounds for bundle in parameters.bundles)
         pauses = len(parameters.sizes) + len(parameters.bundles) - 1
@@ -120,7 +120,7 @@ class DownloadScenario(Scenario[DownloadParameters]):
 
     @contextmanager
     def open(self, context: Context, parameters: DownloadParameters) -> Iterator["_Session"]:
-        """Compute the expected checksums before the test, so that they take no time between downloads."""
+        """Compute the expected checksums now, so that they take no time between downloads. Yield the session."""
         for size in parameters.sizes:
             stream_sha256(size)
         yield _Session(context, parameters)
@@ -128,7 +128,7 @@ class DownloadScenario(Scenario[DownloadParameters]):
 
 class _Session(Session[DownloadParameters]):
     def run(self) -> None:
-        """Download all files and bundles. Raises StepError when a byte is missing or wrong."""
+        """Download all files and bundles. Raises StepError if a download fails or has the wrong content or size."""
         context, parameters = self.context, self.parameters
         deadline = time.monotonic() + context.time_limit_s
         first = True
@@ -191,7 +191,7 @@ def _download_bundle(context: Context, bundle: FlowGroup, server: Server, deadli
 
 
 def _way(context: Context) -> dict[str, bool]:
-    """Return the field ``by_proxy`` if there is a proxy: it resolves the name, so curl has no lookup time."""
+    """Return the field ``by_proxy`` if a proxy is used. It resolves the name, so curl measures no lookup time."""
     return {"by_proxy": True} if context.app_proxy else {}
 
 

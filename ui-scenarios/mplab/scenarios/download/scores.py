@@ -1,4 +1,4 @@
-"""Score downloads: their times and goodput."""
+"""Score downloads: download time, goodput, time to first byte, name lookup, and times of bundles."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -32,10 +32,10 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return one value of each metric per file size or bundle.
+    """Return the values of `METRICS` for each file size and each bundle.
 
-    Download time and time to first byte start with the connection; the name lookup is a separate metric. A proxy
-    resolves names itself: its lookup is part of both times and has no metric.
+    Download time and time to first byte do not include the name lookup, which is a metric of its own. If a proxy
+    resolves the name, the lookup is part of both times, and its metric has no value.
     """
     return [value for observation in observations for value in _values(observation)]
 

@@ -1,4 +1,4 @@
-"""Upload fresh random files, each as one stream, as Google Drive does."""
+"""Upload new files of random bytes, each in one piece, as Google Drive does."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Upload fresh random files in blocks with rests between them, as Dropbox does."""
+"""Upload new files of random bytes in blocks, with pauses between the blocks, as Dropbox does."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,12 +26,12 @@ class DropboxParameters(UploadParameters):
 
     @property
     def block_bytes(self) -> int:
-        """Size of the blocks in which a file is sent."""
+        """Return the size of the blocks in which a file is sent, bytes."""
         return self.block
 
     @property
     def gap_s(self) -> float:
-        """Rest between two blocks, s."""
+        """Return the pause between two blocks, s."""
         return self.gap
 
 

@@ -1,4 +1,4 @@
-"""Score uploads."""
+"""Score the uploads of the scenario `dropbox`."""
 
 from mplab.scenarios.base.scoring.upload import METRICS, score
 

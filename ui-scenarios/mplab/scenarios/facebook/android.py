@@ -1,4 +1,4 @@
-"""Use Facebook's app on Android; time the user's waits by the screen."""
+"""Use Facebook's app on Android, and time its responses by the screen."""
 
 import time
 from collections.abc import Iterator
@@ -19,14 +19,15 @@ _MARGIN_S = 6.0
 
 
 class AndroidFacebookScenario(AndroidScenario[FacebookParameters]):
-    """Do rounds of refresh, status, photo, nearby and check-in.
+    """Use Facebook's app on Android, in rounds of these actions: refresh, status, photo, nearby, check-in.
 
-    ``texts_s`` of a refresh is null: the screen does not show when texts are readable before the pictures arrive.
+    In the observation of a refresh, ``texts_s`` is null: the screen does not show when texts can be read before the
+    pictures arrive.
     """
 
     @contextmanager
     def open(self, context: Context, parameters: FacebookParameters) -> Iterator["_Session"]:
-        """Open the app and copy the photos to the phone. At the end remove them."""
+        """Prepare the app and copy the photos to the phone. Yield the session; delete the photos at exit."""
         targets: list[str] = []
         with self.visit(context) as visit:
             visit.stack.callback(remove_files, context, targets)
@@ -44,11 +45,11 @@ class _Session(Session[FacebookParameters]):
     visit: Visit
 
     def photo(self, number: int) -> str:
-        """Return the file name of a round's photo, which is unique to the cell."""
+        """Return the file name of the photo of round `number`. The name is unique to the cell."""
         return f"{self.context.cell_dir.name.partition('.')[0]}-photo-{number}.png"
 
     def run(self) -> None:
-        """Do rounds until all are done or the time is up.
+        """Perform the actions of each round, until all rounds are done or the time is up.
 
         Raises:
             StepError: an element is missing, or the app reports a failure.
@@ -66,7 +67,7 @@ class _Session(Session[FacebookParameters]):
                     return
 
     def _act(self, action: str, number: int, deadline: float) -> bool:
-        """Perform one action and record its time. Return False when it did not end before the deadline.
+        """Perform one action and write its response time. Return False if it did not end before the deadline.
 
         Raises:
             StepError: the app reports that the action failed.
@@ -108,7 +109,7 @@ class _Session(Session[FacebookParameters]):
         return False
 
     def _steps(self, action: str, text: str, photo: str) -> float:
-        """Do the steps of an action up to its last tap. Return the unix time of that tap, s."""
+        """Perform the steps of an action, up to its last tap. Return the unix time of that tap, s."""
         ui, element = self.visit.ui, self.visit.element
         if action == "refresh":
             ui.tap(element("feed"))

@@ -23,11 +23,11 @@ APP = load_app(Path(__file__).parent)
 ACTIONS = ("refresh", "status", "photo", "nearby", "check-in")
 """Actions of a round, in order. ``nearby`` loads the list of places from which a check-in starts."""
 MAX_TEST_S = 120.0
-"""Longest test of an app, s (baerts2015 §4.3)."""
+"""Longest test of an app in baerts2015 §4.3, s."""
 LARGEST_PHOTO_BYTES = 20_000_000
 
 _MARGIN_S = 6.0
-"""Time between the end of the last wait and the scenario's time limit, s."""
+"""Time between the end of the last action and the scenario's time limit, s."""
 _USUAL_KBPS, _USUAL_ACTION_S, _OPEN_S = 2000.0, 0.5, 1.0
 _RESULTS = """
 return performance.getEntriesByType('measure').map(entry => ({
@@ -53,7 +53,7 @@ class FacebookParameters(Parameters):
 
 
 class FacebookScenario(Scenario[FacebookParameters]):
-    """Use the app of a social network."""
+    """Use the web app of a social network, in rounds of the `ACTIONS`."""
 
     name = "facebook"
     title = "Social network"
@@ -62,18 +62,18 @@ class FacebookScenario(Scenario[FacebookParameters]):
     services = ("feed",)
 
     def time_limit_s(self, parameters: FacebookParameters) -> float:
-        """Return the parameter ``limit``. An action that does not fit is observed as ``unfinished``."""
+        """Return the parameter ``limit``, s. An action that does not end in time is recorded as ``unfinished``."""
         return parameters.limit
 
     def estimate_s(self, parameters: FacebookParameters) -> float:
-        """Return the time for photos at 2 Mbit/s, 0.5 s per action, and the rests; at most ``limit`` minus 6 s."""
+        """Return the time for photos at 2 Mbit/s, 0.5 s per action, and pauses, s; at most ``limit`` minus 6 s."""
         photo_s = parameters.photo * 8 / 1000 / _USUAL_KBPS
         round_s = photo_s + len(ACTIONS) * _USUAL_ACTION_S + (len(ACTIONS) - 1) * parameters.think
         return min(_OPEN_S + parameters.rounds * round_s, parameters.limit - _MARGIN_S)
 
     @contextmanager
     def open(self, context: Context, parameters: FacebookParameters) -> Iterator["_Session"]:
-        """Start the app and make the photos."""
+        """Start a browser for the app, and generate the photos to post. Yield the session."""
         with context.open_ui() as ui:
             session = _Session(context, parameters, ui)
             rng = np.random.Generator(np.random.PCG64(context.rng.getrandbits(64)))
@@ -95,16 +95,16 @@ class _Session(Session[FacebookParameters]):
     ui: BrowserUi
     photos: list[Path] = field(default_factory=list)
     sha256: list[str] = field(default_factory=list)
-    """SHA-256 of each photo."""
+    """SHA-256 of each photo, in hexadecimal."""
     deadline: float = 0.0
     seen: int = 0
     """Number of measurements already read from the app."""
 
     def run(self) -> None:
-        """Do rounds until all are done or the time is up.
+        """Perform the actions of each round, until all rounds are done or the time is up.
 
         Raises:
-            StepError: the app fails, or shows other content than was sent.
+            StepError: the app fails, or the server has other content than was sent.
         """
         context, parameters = self.context, self.parameters
         self.deadline = time.monotonic() + context.time_limit_s - _MARGIN_S
@@ -122,10 +122,10 @@ class _Session(Session[FacebookParameters]):
                     return
 
     def _act(self, action: str, number: int) -> bool:
-        """Perform one action and record its time. Return False when it did not end before the deadline.
+        """Perform one action and write its response time. Return False if it did not end before the deadline.
 
         Raises:
-            StepError: a step failed, or the page or the server lacks content that was sent.
+            StepError: a step failed; or the page lacks content, or the server has other content than was sent.
         """
         context = self.context
         text = f"{action} {number}: {context.rng.getrandbits(64):016x}"
@@ -142,7 +142,7 @@ class _Session(Session[FacebookParameters]):
         return False
 
     def _steps(self, action: str, number: int, text: str) -> None:
-        """Do the steps of an action, up to its last tap."""
+        """Perform the steps of an action, up to its last tap."""
         ui, elements = self.ui, APP.elements
         if action == "refresh":
             ui.tap(elements["refresh"])
@@ -160,7 +160,7 @@ class _Session(Session[FacebookParameters]):
             ui.tap(elements["post"])
 
     def _settle(self) -> bool:
-        """Wait until the app has an answer. Return False if the deadline comes first."""
+        """Wait until the app shows the result of the action. Return False if the deadline comes first."""
         try:
             self.ui.wait(APP.elements["settled"], timeout_s=max(0.1, self.deadline - time.monotonic()))
         except StepError:
@@ -180,7 +180,7 @@ class _Session(Session[FacebookParameters]):
 
 
 def _check(result: _Result, action: str, number: int, text: str, sha256: str) -> None:
-    """Raise StepError when content is missing, or when the server's content differs from the sent content."""
+    """Raise StepError if pictures are missing on the page, or if the server's post differs from the sent post."""
     problem = ""
     if action == "refresh":
         for field in ("pictures", "picture_bytes"):

@@ -17,10 +17,10 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return mean response times over the rounds, from the tap until the result is painted.
+    """Return the values of `METRICS` for a cell. Response times are means over the rounds.
 
-    An action that was unfinished when the time was up counts with the time waited until then, a lower bound of its
-    response time.
+    A response time lasts from the tap until the result is painted. An action that was unfinished when the time was up
+    counts with the time waited until then, a lower bound of its response time.
     """
     waited: dict[str, list[float]] = defaultdict(list)
     texts, finished, planned = [], 0, 0

@@ -1,4 +1,4 @@
-"""Load front pages in Firefox ESR with a cold cache; pages and measurements are those of `web`."""
+"""Load front pages in Firefox ESR with a cold cache. Pages and measurements are as in the scenario `web`."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ TOP_SITES: tuple[Slug, ...] = (
     "tech",
     "ent",
 )
-"""Twelve front pages of the kinds that lead lists of most visited sites (baerts2015 §4.3 visits the top twelve)."""
+"""Twelve sites, of the kinds at the top of lists of most visited sites (baerts2015 §4.3 visits the top twelve)."""
 
 
 class FirefoxParameters(PagesParameters):
@@ -36,7 +36,7 @@ class FirefoxParameters(PagesParameters):
 
     @property
     def rest_s(self) -> float:
-        """Rest after each load event, s."""
+        """Return the pause after each load event, s."""
         return self.think
 
 
@@ -44,10 +44,10 @@ class FirefoxScenario(PagesScenario):
     """Load front pages in Firefox."""
 
     def further_fields(self, page: str, events: Sequence[Event]) -> Mapping[str, object]:
-        """Return the number of new connections as ``connections``.
+        """Return the field ``connections``: the number of connections that the browser opened for the page.
 
         Raises:
-            StepError: the page made no new connection, so the browser had kept some from before.
+            StepError: the browser opened none, so it used connections of an earlier load.
         """
         responses = [event["params"]["response"] for event in events if event["method"] == "Network.responseReceived"]
         connections = sum(not response["connectionReused"] for response in responses)
@@ -56,7 +56,7 @@ class FirefoxScenario(PagesScenario):
         return {"connections": connections}
 
     def store(self, context: Context, name: str, events: Sequence[Event]) -> None:
-        """Write the unchanged events to ``network/<name>.json`` of the cell's folder."""
+        """Write the browser's events of the load, unchanged, to ``network/<name>.json`` in the cell's folder."""
         path = context.cell_dir / "network" / f"{name}.json"
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(events))

@@ -1,4 +1,4 @@
-"""Run iperf3 over the transport, up and down, one test after the other."""
+"""Measure throughput over the transport with iperf3, up and down, one test after the other."""
 
 import json
 import math
@@ -19,13 +19,13 @@ Direction = Literal["up", "down"]
 SERVICE = "iperf"
 IPERF3 = Program("iperf3", ("iperf3",), ("--version",), "iperf3", "throughput, both ways")
 MAX_TEST_S = 120.0
-"""Longest test of an app, s (baerts2015 §4.3)."""
+"""Longest test of an app in baerts2015 §4.3, s."""
 _CONNECT_TIMEOUT_S = 5.0
 _BUSY, _BUSY_S, _POLL_S = "the server is busy", 5.0, 0.1
 """Message of iperf3 while its server still ends the previous test; longest wait for the end of that test, s; time
 between two attempts, s."""
 _AFTER_S = 15.0
-"""Time for the queued data of the links and for the exchange of results, s."""
+"""Time after a test's duration to deliver data queued in the links and to exchange the results, s."""
 
 
 class IperfParameters(Parameters):
@@ -62,22 +62,22 @@ class IperfScenario(Scenario[IperfParameters]):
     services = (SERVICE,)
 
     def time_limit_s(self, parameters: IperfParameters) -> float:
-        """Return the time of all tests with their starts and ends, but at most 120 s."""
+        """Return the time for all tests with their starts and ends, but at most 120 s."""
         each = parameters.duration + _CONNECT_TIMEOUT_S + _BUSY_S + _AFTER_S + parameters.pause
         return min(math.ceil(len(parameters.directions) * each), MAX_TEST_S)
 
     def estimate_s(self, parameters: IperfParameters) -> float:
-        """Return the time of the tests and their pauses."""
+        """Return the time for all tests and the pauses between them, s."""
         return len(parameters.directions) * (parameters.duration + parameters.pause + 1)
 
     def open(self, context: Context, parameters: IperfParameters) -> AbstractContextManager["_Session"]:
-        """Return a session that needs no preparation."""
+        """Return a context manager that yields the session. It prepares nothing."""
         return nullcontext(_Session(context, parameters))
 
 
 class _Session(Session[IperfParameters]):
     def run(self) -> None:
-        """Run one test for each direction. Raises StepError when iperf3 reports an error or gives no result."""
+        """Run one iperf3 test for each direction. Raises StepError if iperf3 reports an error or gives no result."""
         context, parameters = self.context, self.parameters
         facts = context.service(SERVICE)
         for number, direction in enumerate(parameters.directions):
@@ -108,12 +108,12 @@ def _test(
 
 
 def read_result(stdout: str, stderr: str, direction: str) -> dict[str, object]:
-    """Extract the scored values from iperf3's JSON.
+    """Return the fields of an observation ``iperf`` from the JSON that iperf3 printed.
 
     Returns:
-        ``duration_s``, ``received_bytes`` and ``received_bps`` (of the receiving application), ``sent_bytes``,
-        ``retransmits`` (of the sending application's sockets; None where its system does not count them),
-        ``per_second_bps`` (of the phone's iperf3).
+        ``duration_s``, ``received_bytes`` and ``received_bps``, measured by the receiver; ``sent_bytes`` and
+        ``retransmits`` of the sender (None: its system does not count retransmissions); and ``per_second_bps``, a list
+        of bit rates that the phone's iperf3 measured.
 
     Raises:
         StepError: the output is not JSON, has an error, or lacks a value.

@@ -1,4 +1,4 @@
-"""Score iperf3's measurements per direction."""
+"""Score the throughput that iperf3 measured in each direction."""
 
 from collections.abc import Iterator, Sequence
 from statistics import fmean, stdev
@@ -22,7 +22,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return the values of each direction, and the bytes on the interfaces."""
+    """Return the values of each direction, and the bytes on the phone's interfaces."""
     return [value for observation in observations for value in _values(observation)]
 
 

@@ -1,4 +1,4 @@
-"""Send texts in a messenger's app on Android, and time when the app shows their delivery."""
+"""Send texts in an Android messenger app, and measure when the app shows that they were delivered."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -27,13 +27,13 @@ _REPORT_SCRIPT = "return messenger.report();"
 
 @dataclass
 class _Sent:
-    """A message and its delivery.
+    """A planned message, and when it was sent and delivered.
 
     Attributes:
-        message: as planned.
-        sent: unix time of the tap, s; None: not sent.
-        receipt: unix time at which the app showed the delivery, s; None: never.
-        resolution_s: `receipt` is off by at most half of it.
+        message: the planned message.
+        sent: unix time of the tap that sent it, s; None: it was not sent.
+        receipt: unix time at which the app showed that it was delivered, s; None: the app did not show it.
+        resolution_s: resolution of `receipt`, s: its error is at most half of it.
     """
 
     message: PlannedMessage
@@ -43,15 +43,16 @@ class _Sent:
 
 
 class AndroidMessengerScenario(AndroidScenario[MessengerParameters]):
-    """Chat with the contact of the app's section.
+    """Chat in an Android app with the contact that its section of ``app.yaml`` names.
 
-    Sends texts, smileys (typed as a character) and texts at a steady pace, but no photos: galleries differ between
-    phones. In a lab with a desktop peer, the contact is the page of the lab's own messenger; otherwise another phone.
+    Sends rounds of a text and a smiley (typed as a character), then texts at a steady pace. It sends no photos, because
+    galleries differ between phones. In a lab with a desktop peer, the contact is the lab's own messenger in the peer's
+    browser; otherwise it is another phone.
     """
 
     @contextmanager
     def open(self, context: Context, parameters: MessengerParameters) -> Iterator["_Session"]:
-        """Open the app. If the contact is the lab's own messenger, sign it in."""
+        """Prepare the app. If the contact is the lab's own messenger, sign in there. Yield the session."""
         with self.visit(context) as visit:
             peer: BrowserUi | None = None
             with suppress(StepError):
@@ -67,7 +68,7 @@ class AndroidMessengerScenario(AndroidScenario[MessengerParameters]):
 class _Session(Session[MessengerParameters]):
     visit: Visit
     peer: BrowserUi | None
-    """The lab's own messenger as the contact; None: the contact is another phone."""
+    """Browser with the lab's own messenger, which is the contact; None: the contact is another phone."""
     messages: list[_Sent]
 
     def run(self) -> None:
@@ -91,7 +92,7 @@ class _Session(Session[MessengerParameters]):
             context.observe("message", **fields)
 
     def _send_all(self, deadline: float) -> None:
-        """Send the messages of the rounds one after the other, then the periodic ones, each at its time."""
+        """Send the messages of the rounds one after the other, then the periodic messages, each when it is due."""
         parameters = self.parameters
         begin: float | None = None
         for message in self.messages:
@@ -130,7 +131,10 @@ class _Session(Session[MessengerParameters]):
         sample(ui, {}, for_s=max(SHORT_EVERY_S, patience_s), every_s=SHORT_EVERY_S, until=until, watch=watch)
 
     def _observations(self) -> Iterator[dict[str, object]]:
-        """Yield the observations of the virtual phone. Fields that need the lab's own contact are null without it."""
+        """Yield the fields of an observation ``message`` for each message, the same as on the virtual phone.
+
+        If the contact is another phone, the time at which a message was shown there is unknown (None).
+        """
         arrived: dict[str, float] = {}
         if self.peer is not None:
             report = self.peer.evaluate(_REPORT_SCRIPT)
@@ -158,9 +162,9 @@ class _Session(Session[MessengerParameters]):
 
 
 def _is_delivered(windows: Sequence[UiNode], text: str, delivered: Selector) -> bool:
-    """Return whether the last bubble that contains `text` is delivered.
+    """Return whether the screen shows the last bubble with `text` as delivered.
 
-    The bubble is delivered if the lowest delivery mark on the screen ends below the top of the bubble.
+    This is so if the lowest delivery mark on the screen, an element `delivered`, ends below the top of the bubble.
     """
     bubbles = find_nodes(windows, Selector("contains", text))
     ticks = find_nodes(windows, delivered)
@@ -170,7 +174,7 @@ def _is_delivered(windows: Sequence[UiNode], text: str, delivered: Selector) -> 
 
 
 def _planned(parameters: MessengerParameters) -> list[PlannedMessage]:
-    """Return all messages in order; each has a unique text, by which it is found."""
+    """Return all messages to send, in order. Each text is unique, so that its bubble can be found on the screen."""
     kinds: list[Kind] = ["text", "smiley"] * parameters.rounds
     kinds += ["periodic"] * parameters.periodic
     return [

@@ -1,4 +1,4 @@
-"""Match sent and received messages from the reports of both phones."""
+"""Match the messages that the phone sent with those that the second phone received, by the reports of both."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ CLOCK_TOLERANCE_S = 0.02
 
 
 class Sent(TypedDict):
-    """A message that a page has sent; unix times in seconds."""
+    """A message in the report of the page that sent it; times are unix times in s."""
 
     id: str
     kind: str
@@ -23,7 +23,7 @@ class Sent(TypedDict):
 
 
 class Received(TypedDict):
-    """A message that a page has received; unix time in seconds."""
+    """A message in the report of the page that received it; times are unix times in s."""
 
     id: str
     body: str
@@ -35,7 +35,7 @@ class Received(TypedDict):
 
 
 class MessengerReport(TypedDict):
-    """Result of the page's ``messenger.report()``, without its state."""
+    """Report of a messenger page: the result of its function ``messenger.report()``, without the key ``state``."""
 
     clock_ahead_s: float
     sent: list[Sent]
@@ -44,14 +44,14 @@ class MessengerReport(TypedDict):
 
 @dataclass(frozen=True)
 class PlannedMessage:
-    """A planned message.
+    """A message that the scenario plans to send.
 
     Attributes:
-        number: from 1.
-        kind: of the message.
-        body: its text; "" when the app chooses it (smiley) or it is a photo.
-        size_bytes: size of the photo, otherwise 0.
-        sha256: hash of the photo, otherwise "".
+        number: number of the message, from 1.
+        kind: kind of the message.
+        body: text of the message; "" for a photo, or if the app chooses the text (smiley).
+        size_bytes: size of the photo; 0 for other kinds.
+        sha256: SHA-256 of the photo, in hexadecimal; "" for other kinds.
     """
 
     number: int
@@ -64,16 +64,16 @@ class PlannedMessage:
 def observations(
     planned: Sequence[PlannedMessage], sender: MessengerReport, receiver: MessengerReport
 ) -> list[dict[str, object]]:
-    """Return one observation per planned message, in order; unix times in seconds.
+    """Return the fields of an observation ``message`` for each planned message, in order; times are unix times in s.
 
     Args:
-        planned: messages that the user should send.
+        planned: messages that were planned.
         sender: report of the phone.
         receiver: report of the second phone.
 
     Raises:
-        StepError: another message was sent, other content arrived, or a browser's clock is off by more than
-            `CLOCK_TOLERANCE_S`.
+        StepError: a message was sent that was not planned, a message arrived with other content, or the time stamps of
+            a browser differ from its system's clock by more than `CLOCK_TOLERANCE_S`.
     """
     for whose, report in (("the phone", sender), ("the second phone", receiver)):
         if abs(report["clock_ahead_s"]) > CLOCK_TOLERANCE_S:
@@ -89,7 +89,7 @@ def observations(
 
 
 def unshown(receiver: MessengerReport) -> Iterator[str]:
-    """Yield the ids of messages that have arrived and are not shown yet."""
+    """Yield the ids of messages that have arrived at the receiver, but that its page does not show yet."""
     return (entry["id"] for entry in receiver["received"] if not (entry["problem"] or _is_shown(entry)))
 
 

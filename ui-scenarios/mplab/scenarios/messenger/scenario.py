@@ -25,7 +25,7 @@ from .messages import Kind, MessengerReport, PlannedMessage, observations, unsho
 
 APP = load_app(Path(__file__).parent)
 MAX_TEST_S = 120.0
-"""Longest test of an app, s (baerts2015 §4.3), unless the messages need more."""
+"""Smallest time limit of a test, s: the longest test of an app in baerts2015 §4.3."""
 MIN_PHOTO_BYTES, MAX_PHOTO_BYTES = 1000, 10_000_000
 _REPORT_SCRIPT = "return messenger.report();"
 _STORAGE_SCRIPT = """
@@ -48,7 +48,7 @@ _MESSAGE_S = 1.2
 _USUAL_UP_KBPS = 2000.0
 _ONLINE = "online"
 _QUIET_S = 0.3
-"""Time after a tap in which the automation does not query the phone, s: automation and app share a processor."""
+"""Time after a tap for which the browser is not queried, s: automation and app share a processor."""
 
 
 _PHOTO_BOUNDS = between(
@@ -74,12 +74,12 @@ class MessengerParameters(Parameters):
 
     @property
     def waiting_s(self) -> float:
-        """Time between the first and the last periodic message."""
+        """Return the time from the first to the last periodic message, s."""
         return max(0, self.periodic - 1) * self.period
 
 
 class MessengerScenario(Scenario[MessengerParameters]):
-    """Chat with a second phone."""
+    """Chat with a second phone, both with the web app of the lab's messenger."""
 
     name = "messenger"
     title = "Messages"
@@ -88,19 +88,19 @@ class MessengerScenario(Scenario[MessengerParameters]):
     services = ("xmpp",)
 
     def time_limit_s(self, parameters: MessengerParameters) -> float:
-        """Return 120 s, or more if the messages need it."""
+        """Return the time limit, s: 120 s, or more if the messages need more."""
         others = self.estimate_s(parameters) - parameters.waiting_s
         return math.ceil(max(MAX_TEST_S, parameters.waiting_s + parameters.patience + 1.5 * others))
 
     def estimate_s(self, parameters: MessengerParameters) -> float:
-        """Return the time to start the app, and to send each message at 2 Mbit/s up."""
+        """Return the time to start the app and to send all messages, with an uplink of 2 Mbit/s, s."""
         photos = parameters.rounds * parameters.photo * 8 / 1000 / _USUAL_UP_KBPS
         messages = parameters.rounds * 3 * (_MESSAGE_S + parameters.pause) + photos
         return _START_S + messages + parameters.waiting_s + _END_S
 
     @contextmanager
     def open(self, context: Context, parameters: MessengerParameters) -> Iterator["_Session"]:
-        """Start both apps; sign in the second phone, which is wired. At the end store the reports of both apps."""
+        """Start both browsers, and sign in on the second phone, which is wired. At exit store the reports of both."""
         with context.open_peer_ui() as peer, context.open_ui() as phone:
             session = _Session(context, parameters, phone, peer)
             try:
@@ -126,11 +126,11 @@ class _Session(Session[MessengerParameters]):
 
     @property
     def left_s(self) -> float:
-        """Time until all messages must be done."""
+        """Return the time until all messages must be sent, s from now."""
         return self.deadline - time.monotonic()
 
     def plan(self) -> None:
-        """Plan all messages in order. Make the photos now, so that the scenario does not wait for them."""
+        """Plan all messages in order, and generate the photos, so that the scenario does not wait for them later."""
         context, parameters = self.context, self.parameters
         kinds: list[Kind] = ["text", "smiley", "photo"] * parameters.rounds
         kinds += ["periodic"] * parameters.periodic
@@ -150,7 +150,8 @@ class _Session(Session[MessengerParameters]):
         """Send all messages that fit into the time.
 
         Raises:
-            StepError: the app does not start, the second phone loses the service, or a message arrives changed.
+            StepError: the app does not start, the second phone loses its connection to the service, or a message
+                arrives with other content.
         """
         context = self.context
         self.deadline = time.monotonic() + context.time_limit_s - _SHOW_S - _END_S
@@ -207,10 +208,12 @@ class _Session(Session[MessengerParameters]):
         self.phone.tap(APP.elements["smiley"] if message.kind == "smiley" else APP.elements["send"])
 
     def _await_delivery(self, message: PlannedMessage, patience_s: float) -> None:
-        """Wait for the receipt. A missing receipt is a result, unless the second phone has lost the service.
+        """Wait until the phone shows that the message was delivered, at most `patience_s`.
+
+        A message that is not delivered in this time is a result, not an error.
 
         Raises:
-            StepError: the second phone has lost the service.
+            StepError: it was not delivered because the second phone has lost its connection to the service.
         """
         time.sleep(_QUIET_S)
         try:
@@ -224,7 +227,7 @@ class _Session(Session[MessengerParameters]):
                 ) from error
 
     def _receiver_report(self) -> MessengerReport:
-        """Return the second phone's report as soon as it shows all received messages, at the latest after 5 s."""
+        """Wait until the second phone shows all messages that it received, at most 5 s. Return its report."""
         deadline = time.monotonic() + _SHOW_S
         while True:
             report: MessengerReport = self.peer.evaluate(_REPORT_SCRIPT)
@@ -234,7 +237,7 @@ class _Session(Session[MessengerParameters]):
 
 
 def sign_in(ui: BrowserUi, account: str, password: str) -> None:
-    """Sign in to the page. Raises StepError when the contact list does not appear."""
+    """Sign in on the messenger's page with an account. Raises StepError if the contact list does not appear."""
     ui.type(APP.elements["account"], account)
     ui.type(APP.elements["password"], password, secret=True)
     ui.tap(APP.elements["sign in"])
@@ -256,10 +259,10 @@ SCENARIO = MessengerScenario()
 
 
 def check_clean(ui: BrowserUi) -> Mapping[str, int]:
-    """Return the number of items in each kind of storage of the open page; all are 0.
+    """Check that the open page has stored nothing in the browser. Return kind of storage → number of items, all 0.
 
     Raises:
-        StepError: some storage has items.
+        StepError: a kind of storage has items.
     """
     counts: dict[str, int] = ui.evaluate(_STORAGE_SCRIPT)
     left = [f"{name}: {number}" for name, number in counts.items() if number]

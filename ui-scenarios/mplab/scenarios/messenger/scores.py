@@ -1,4 +1,4 @@
-"""Score the delivery of messages: delays and losses."""
+"""Score the delivery of messages: delays, and messages that were not delivered."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ _DELAYS = {"delivery_delay": "delivery_delay_s", "message_one_way_delay": "one_w
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return median and longest delay per kind of message, and the share of messages that were not delivered.
+    """Return the values of `METRICS` for a cell: among others, delays per kind of message, and the undelivered share.
 
     A message that was not delivered has no delay: it counts only in ``undelivered``.
     """

@@ -1,4 +1,4 @@
-"""Listen to TuneIn on Android, which shows when it buffers."""
+"""Listen to radio in TuneIn on Android; the app shows a spinner while it buffers."""
 
 from mplab.scenarios.base.android.listening import AndroidListeningScenario
 

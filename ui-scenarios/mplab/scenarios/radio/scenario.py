@@ -14,14 +14,14 @@ class RadioParameters(ListeningParameters):
 
 
 class RadioScenario(ListeningScenario):
-    """Listen to a live stream."""
+    """Listen to the live stream of a radio station in a web app."""
 
     def places(self, context: Context, facts: Mapping[str, str]) -> Mapping[str, object]:
-        """Return URL, port and mount of the station."""
+        """Return URL, port and mount point of the radio station's stream."""
         return {"url": facts["radio_url"], "port": facts["radio_port"], "mount": facts["radio_mount"]}
 
     def sent(self, facts: Mapping[str, str], player: Player) -> Mapping[str, object]:
-        """Return the station's melody, and the number of requests for the stream."""
+        """Return the station's melody, and the number of requests for the stream that the player has sent."""
         return {"melody": json.loads(facts["radio_melody"]), "requests": player["requests"]}
 
 

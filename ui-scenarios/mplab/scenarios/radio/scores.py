@@ -1,4 +1,4 @@
-"""Score the sound of a stream: time to first sound, silences and jumps."""
+"""Score the sound of a radio stream: time to first sound, silences, and jumps of the playback."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +21,6 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: Path) -> list[Value]:
-    """Return one value of each metric, from the recording in the cell's folder."""
+    """Return the values of `METRICS` for a cell. The recording is in `folder`, the cell's folder."""
     own = [Value("stream_requests", float(item["requests"])) for item in observations if item["event"] == "sound"]
     return [*sound.score(observations, folder), *own]

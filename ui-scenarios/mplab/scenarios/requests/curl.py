@@ -1,4 +1,4 @@
-"""Build the command line for curl on the phone, and parse its reports."""
+"""Build the command line of curl for the scenario `requests`, and parse the reports that curl prints."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 HOST, PATH = "img1.search.lab", "/i/1.png"
-"""Object of one of the lab's web sites; its server keeps connections open."""
+"""Host and path of the requested object, on one of the lab's web sites. Its server keeps connections open."""
 _IDLE = "file:///dev/null"
 """URL of the empty transfers that fill the idle time between rounds. curl can only wait by its option ``--rate``: each
 transfer takes one slot of the rate. The connection to the server stays open meanwhile."""
@@ -32,15 +32,15 @@ _HOUR_S = 3600.0
 
 @dataclass(frozen=True)
 class RequestSchedule:
-    """Schedule of requests: `rounds` rounds of `requests` requests.
+    """Schedule and sizes of the requests: `rounds` rounds of `requests` requests.
 
     Attributes:
-        period_s: time from the start of a request to that of the next, seconds.
+        period_s: time from the start of one request to the start of the next, s.
         idle_slots: number of periods without a request between two rounds.
         request_bytes: size of a request with its complete header.
         response_bytes: size of an answer's body.
-        kept: one connection carries all requests; otherwise each has a new one.
-        patience_s: time after which curl gives up a request, seconds.
+        kept: True: one connection carries all requests; False: each request has a new connection.
+        patience_s: time after which curl gives up a request, s.
     """
 
     rounds: int
@@ -53,7 +53,10 @@ class RequestSchedule:
     patience_s: float
 
     def urls(self) -> list[str]:
-        """Return the URL patterns of the rounds and of the idle times between them; numbers have leading zeros."""
+        """Return curl's URL patterns for the rounds and for the idle times between them.
+
+        Numbers have leading zeros, so that all requests have the same size.
+        """
         last, urls = len(str(self.requests)), []
         for number in range(1, self.rounds + 1):
             if number > 1 and self.idle_slots:
@@ -63,7 +66,7 @@ class RequestSchedule:
         return urls
 
     def headers(self) -> list[str]:
-        """Return the headers of each request. A cookie pads the request to `request_bytes`."""
+        """Return the header lines of every request, as arguments of curl. A cookie pads it to `request_bytes`."""
         headers = ["User-Agent:", "Accept:", f"Range: bytes=0-{self.response_bytes - 1}"]
         headers += [] if self.kept else ["Connection: close"]
         query = f"?round={'1' * len(str(self.rounds))}&request={'1' * len(str(self.requests))}"
@@ -72,12 +75,12 @@ class RequestSchedule:
 
 
 def argv(plan: RequestSchedule, *, curl: str = "curl", proxy: str = "") -> list[str]:
-    """Return the command line.
+    """Return the command line that makes curl send all requests.
 
     Args:
-        plan: schedule of the requests.
-        curl: name or path of the program.
-        proxy: SOCKS5 server that opens the connections and resolves names; "": none.
+        plan: schedule and sizes of the requests.
+        curl: name or path of curl.
+        proxy: address of a SOCKS5 server that opens the connections and resolves names; "": no proxy.
     """
     connect = ["--noproxy", "", "--socks5-hostname", proxy] if proxy else ["--noproxy", "*"]
     arguments = ["-q", "--silent", "--show-error", "--no-progress-meter", "--write-out", _WRITE_OUT, *connect]
@@ -88,10 +91,10 @@ def argv(plan: RequestSchedule, *, curl: str = "curl", proxy: str = "") -> list[
 
 
 class Request(BaseModel):
-    """One request as curl reports it; times are seconds since its start.
+    """One request as curl reports it; times are s from the request's start.
 
     Attributes:
-        connections: number of connections opened for it; 0: it used a kept one.
+        connections: number of connections that were opened for the request; 0: it used an open connection.
         total_s: time of the last byte of the answer, or time at which curl gave up.
     """
 
@@ -111,7 +114,7 @@ class Request(BaseModel):
 
 
 def parse(stderr: str) -> tuple[list[Request], str]:
-    """Return the requests in curl's error output, and its first error message; "": no error message."""
+    """Return the requests that curl's error output reports, and curl's first error message or ""."""
     requests: list[Request] = []
     complaints = []
     for line in stderr.splitlines():

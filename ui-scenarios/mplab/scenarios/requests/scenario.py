@@ -1,4 +1,4 @@
-"""Poll a server like an app: rounds of periodic small HTTP requests, with idle times between rounds."""
+"""Poll a server as apps do: rounds of periodic small HTTP requests, with idle times between the rounds."""
 
 import math
 from contextlib import AbstractContextManager, nullcontext
@@ -16,7 +16,7 @@ from . import curl
 MAX_REQUESTS = 1000
 """Maximum number of requests that the server answers on one connection."""
 _UNANSWERED = {5, 6, 7, 18, 28, 35, 52, 55, 56, 97}
-"""Exit codes of curl for failures of the network or of the proxy."""
+"""Exit codes of curl that mean that network or proxy failed, and the request was not answered."""
 _AFTER_S = 10.0
 
 _REQUEST = between("request", 250, 4000, "{least} to {most} are needed", write=format_size)
@@ -60,7 +60,7 @@ class RequestsParameters(Parameters):
         return max(math.ceil(round(self.idle / self.period, 6)) - 1, 0)
 
     def plan(self) -> curl.RequestSchedule:
-        """Return the schedule for curl."""
+        """Return schedule and sizes of the requests for curl."""
         return curl.RequestSchedule(
             rounds=self.rounds,
             requests=self.requests,
@@ -73,13 +73,13 @@ class RequestsParameters(Parameters):
         )
 
     def duration_s(self, each_s: float) -> float:
-        """Return the duration of all rounds, seconds, if each request takes `each_s`."""
+        """Return the duration of all rounds with the idle times between them, s, if each request takes `each_s`."""
         idle_s = (self.rounds - 1) * (self.idle_slots + 1) * self.period
         return self.rounds * self.requests * max(self.period, each_s) + idle_s
 
 
 class RequestsScenario(Scenario[RequestsParameters]):
-    """Send small HTTP requests in rounds."""
+    """Send rounds of small HTTP requests with curl."""
 
     name = "requests"
     title = "Small requests at a steady pace"
@@ -87,21 +87,21 @@ class RequestsScenario(Scenario[RequestsParameters]):
     socks = True
 
     def time_limit_s(self, parameters: RequestsParameters) -> float:
-        """Return the duration, seconds, if no request is answered."""
+        """Return the duration if no request is answered, plus 10 s."""
         return math.ceil(parameters.duration_s(parameters.patience) + _AFTER_S)
 
     def estimate_s(self, parameters: RequestsParameters) -> float:
-        """Return the duration, seconds, if every request is answered within a period."""
+        """Return the duration if every request is answered within a period, plus 1 s."""
         return parameters.duration_s(0) + 1
 
     def open(self, context: Context, parameters: RequestsParameters) -> AbstractContextManager["_Session"]:
-        """Return a session that needs no preparation."""
+        """Return a context manager that yields the session. It prepares nothing."""
         return nullcontext(_Session(context, parameters))
 
 
 class _Session(Session[RequestsParameters]):
     def run(self) -> None:
-        """Send all requests. Raises StepError: an answer is wrong, or no request is answered."""
+        """Send all requests. Raises StepError if an answer is wrong, or if no request is answered."""
         context, parameters = self.context, self.parameters
         argv = curl.argv(parameters.plan(), curl=context.phone.program(CURL), proxy=context.app_proxy)
         answer = context.phone.shell(argv, timeout_s=context.time_limit_s, check=False)

@@ -1,4 +1,4 @@
-"""Score the times of requests, and answers that are late or missing."""
+"""Score the response times of requests, and the share of answers that are late or missing."""
 
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median, quantiles
@@ -26,7 +26,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return the values of all requests. A request without an answer counts with ``patience_s`` as its time."""
+    """Return the values of `METRICS` for a cell. The time of a request without an answer is ``patience_s``."""
     return [value for observation in observations for value in _values(observation)]
 
 

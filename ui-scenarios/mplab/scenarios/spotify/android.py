@@ -1,4 +1,4 @@
-"""Listen to Spotify on Android, which shows no spinner but its position in whole seconds."""
+"""Listen to Spotify on Android. The app shows no spinner, but it shows its playback position in whole seconds."""
 
 from mplab.scenarios.base.android.listening import AndroidListeningScenario
 

@@ -31,14 +31,14 @@ class SpotifyParameters(ListeningParameters):
 
 
 class SpotifyScenario(ListeningScenario):
-    """Listen to tracks that are fetched in chunks."""
+    """Listen in a web app to tracks, which it requests in chunks."""
 
     def places(self, context: Context, facts: Mapping[str, str]) -> Mapping[str, object]:
-        """Return the URL of the player, and the seed of its track order."""
+        """Return the URL of the player, and the seed of the random order of its tracks."""
         return {"url": facts["music_url"], "seed": context.rng.randrange(1 << 31)}
 
     def sent(self, facts: Mapping[str, str], player: Player) -> Mapping[str, object]:
-        """Return the melody of all tracks in the order played, and the player's order and counters."""
+        """Return the melodies of all tracks joined in the order played, that order, and the player's counters."""
         melodies = json.loads(facts["music_melodies"])
         played = [melodies[track] for track in player["order"]]
         melody = {**played[0], "notes": "".join(track["notes"] for track in played)}

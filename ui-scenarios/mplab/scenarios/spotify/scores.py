@@ -1,4 +1,4 @@
-"""Score the sound of a music player: time to first sound, silences and jumps."""
+"""Score the sound of a music player: time to first sound, silences, and jumps of the playback."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: Path) -> list[Value]:
-    """Return one value of each metric, from the recording in the cell's folder."""
+    """Return the values of `METRICS` for a cell. The recording is in `folder`, the cell's folder."""
     own = [
         value
         for item in observations

@@ -15,13 +15,14 @@ from mplab.scenarios.base import Context, Parameters, Scenario, Session
 
 HOST, PORT = "echo.lab", 7007
 SMALLEST_BYTES, LARGEST_BYTES = 56, 1200
-"""Smallest payload: the probe's own header. Largest payload: fits into one packet with the headers of a session."""
+"""Smallest and largest payload of a datagram. The smallest has only the probe's header; the largest still fits into one
+packet with the headers of an mpflex session."""
 
 MAX_PROBES = 1 << 20
 _LOOKUP_TIMEOUT_S = 10.0
 _ADDRESS = re.compile(r"\b\d+(\.\d+){3}\b")
 _AFTER_S = 4.0
-"""Longest wait for the last answers and for the server's totals, s."""
+"""Longest wait after sending, s: for the last answers, and for the numbers that the server has counted."""
 
 
 _SIZE_BOUNDS = between("size", SMALLEST_BYTES, LARGEST_BYTES, "a datagram has {least} to {most}", write=format_size)
@@ -48,32 +49,32 @@ class UdpJitterParameters(Parameters):
 
 
 class UdpJitterScenario(Scenario[UdpJitterParameters]):
-    """Send datagrams in both directions."""
+    """Send datagrams to an echo server, which answers each one with a datagram, and measure both directions."""
 
     name = "udp-jitter"
     title = "Datagrams at a steady pace"
     parameters = UdpJitterParameters
 
     def time_limit_s(self, parameters: UdpJitterParameters) -> float:
-        """Return the sum of the name lookup, the sending, the wait after it, and a margin of 5 s."""
+        """Return the longest time for name lookup, sending and the wait after it, plus 5 s."""
         return parameters.duration + _AFTER_S + _LOOKUP_TIMEOUT_S + 5
 
     def estimate_s(self, parameters: UdpJitterParameters) -> float:
-        """Return the time of sending and 1 s."""
+        """Return the time for which datagrams are sent, plus 1 s."""
         return parameters.duration + 1
 
     def open(self, context: Context, parameters: UdpJitterParameters) -> AbstractContextManager["_Session"]:
-        """Return a session that needs no preparation."""
+        """Return a context manager that yields the session. It prepares nothing."""
         return nullcontext(_Session(context, parameters))
 
 
 class _Session(Session[UdpJitterParameters]):
     def run(self) -> None:
-        """Send datagrams and receive the answers.
+        """Send datagrams with ``mpflex udp-jitter``, receive the answers, and write its result as an observation.
 
         Raises:
-            StepError: ``mpflex udp-jitter`` has no result, e.g. because no answer arrived.
-            CheckError: more than one datagram in twenty left later than a whole period: the phone was too busy.
+            StepError: the program gave no result, e.g. because no answer arrived.
+            CheckError: more than 5 % of the datagrams left more than one period too late: the phone was too busy.
         """
         context, parameters = self.context, self.parameters
         address = _address(context.phone)
@@ -97,7 +98,7 @@ class _Session(Session[UdpJitterParameters]):
 
 
 def _address(phone: Phone) -> str:
-    """Return the address of the echo service, resolved over the transport as by an app. Raises StepError."""
+    """Return the IPv4 address of the echo service, which the phone resolves as for an app. Raises StepError."""
     # Android has no getent; its ping prints the address before it sends anything.
     script = 'getent ahostsv4 "$1" 2>/dev/null || ping -c 1 -W 1 "$1"'
     answer = phone.shell(["sh", "-c", script, "lookup", HOST], timeout_s=_LOOKUP_TIMEOUT_S, check=False)
@@ -108,7 +109,7 @@ def _address(phone: Phone) -> str:
 
 
 def _read(stdout: str, stderr: str) -> dict[str, Any]:
-    """Return the result of ``mpflex udp-jitter`` without its key ``ok``. Raises StepError unless ``ok`` is true."""
+    """Return the parsed result of ``mpflex udp-jitter`` without the key ``ok``. Raises StepError if that is false."""
     try:
         result: dict[str, Any] = json.loads(stdout)
     except ValueError:

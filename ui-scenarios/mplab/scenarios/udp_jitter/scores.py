@@ -1,4 +1,4 @@
-"""Score delay, jitter, loss and reordering of datagrams per direction."""
+"""Score delay, jitter, loss and reordering of datagrams in each direction."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value, interface_bytes
 
 QUANTILES = {"p5": "5 %", "median": "50 %", "p95": "95 %", "p99": "99 %"}
-"""Key of a distribution → label of the quantile."""
+"""Key in the measured distributions → label ``quantile`` of the value."""
 
 DIRECTIONS = ("up", "down")
 
@@ -41,7 +41,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return the values of the flow, and the bytes on the interfaces."""
+    """Return the values of the datagrams in each direction, and the bytes on the phone's interfaces."""
     return [value for observation in observations for value in _values(observation)]
 
 

@@ -1,4 +1,4 @@
-"""Load pages in Chrome on Android: over DevTools, or timed by the screen."""
+"""Load pages in Chrome on Android, and time them over DevTools or by the screen."""
 
 from mplab.scenarios.base.android.pages import AndroidPagesScenario
 

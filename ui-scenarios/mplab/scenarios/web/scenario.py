@@ -19,7 +19,7 @@ class WebParameters(PagesParameters):
 
     @property
     def rest_s(self) -> float:
-        """Rest after each load event, s."""
+        """Return the pause after each load event, s."""
         return self.settle
 
 
@@ -27,7 +27,7 @@ class WebScenario(PagesScenario):
     """Load front pages in Chromium."""
 
     def store(self, context: Context, name: str, events: Sequence[Event]) -> None:
-        """Write the events as ``har/<name>.har`` of the cell's folder."""
+        """Convert the load's DevTools events to a HAR file, ``har/<name>.har`` in the cell's folder."""
         har = har_from_events(events, node=context.tools.node, appium_dir=context.tools.node_modules.parent)
         path = context.cell_dir / "har" / f"{name}.har"
         path.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Score page loads."""
+"""Score page loads in Chromium."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -43,5 +43,5 @@ _FIELDS = {
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return the values of each page."""
+    """Return the values of each site's page loads, and their mean page load time."""
     return pages.score(observations, _FIELDS)

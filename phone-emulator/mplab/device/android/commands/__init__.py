@@ -1,4 +1,4 @@
-"""Collect the commands of the phone: one module for each kind."""
+"""Collect the shell commands that the emulated phone answers. Each module of this package has some of them."""
 
 from collections.abc import Mapping
 
@@ -30,7 +30,7 @@ COMMANDS: Mapping[str, Command] = {
     **cmd.COMMANDS,
     **dumpsys.COMMANDS,
 }
-"""Name → command."""
+"""Name of each command → function that answers it."""
 
 NEED_SERVICES = frozenset(
     {"am", "cmd", "dumpsys", "input", "monkey", "pm", "screencap", "screenrecord", "settings", "svc", "uiautomator"}

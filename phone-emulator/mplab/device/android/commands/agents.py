@@ -1,6 +1,6 @@
-"""Answer ``app_process``, and run the agents of UI test frameworks.
+"""Answer ``app_process``, and run agents: the programs that UI test frameworks start on the phone.
 
-Only one agent runs at a time, as on Android; a fault can kill it.
+Only one agent can run at a time, as on Android. A fault can kill it.
 """
 
 import asyncio
@@ -22,8 +22,13 @@ async def run_agent(
 ) -> int:
     """Run an agent until it ends, is cancelled, or is killed. Return its exit code.
 
-    `arguments` are the words after the agent's name; `write` receives its output. Android has one connection for all
-    agents: a second agent fails while the first one runs.
+    Android allows only one agent at a time. While one runs, a second agent fails with an error message and exit code 1.
+
+    Args:
+        device: the phone.
+        name: main class or instrumentation of the agent.
+        arguments: words after the agent's name on the command line.
+        write: function that writes the agent's output.
     """
     if device.running_agents:
         await write(_REGISTERED)
@@ -48,7 +53,7 @@ async def run_agent(
 
 
 def kill_agents(device: Android) -> list[str]:
-    """Kill all running agents, like a crash. Return their names."""
+    """Kill all running agents, as if they had crashed. Return their names."""
     names = list(device.running_agents)
     for task in device.running_agents.values():
         task.cancel()

@@ -1,4 +1,4 @@
-"""Answer ``am`` and ``monkey``: start and end apps, broadcasts, instrumentation."""
+"""Answer ``am`` and ``monkey``: start and stop apps, send broadcasts, run instrumentation."""
 
 import asyncio
 import re
@@ -18,7 +18,7 @@ _COMPONENT = re.compile(r"([A-Za-z][\w.]*)/([\w.$]+)")
 
 
 class _Intent:
-    """An intent, parsed from a command line."""
+    """An Android intent, parsed from the words of an ``am`` command line."""
 
     def __init__(self, words: list[str]) -> None:
         self.action = self.data = self.component = self.package = ""
@@ -56,7 +56,7 @@ class _Intent:
             self.package = word
 
     def describe(self) -> str:
-        """Return the intent in am's format."""
+        """Return the intent as ``am`` prints it."""
         parts = [f"act={self.action}" if self.action else "", f"dat={self.data}" if self.data else ""]
         parts += [f"pkg={self.package}" if self.package else "", f"cmp={self.component}" if self.component else ""]
         text = " ".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""Answer ``svc`` and ``cmd``: switches and services."""
+"""Answer ``svc``, which switches radios, and ``cmd``, which calls Android's services."""
 
 from collections.abc import Awaitable, Callable
 
@@ -38,7 +38,7 @@ async def _svc(device: Android, call: Call) -> int:
 
 
 def switch(device: Android, radio: str, *, on: bool) -> None:
-    """Switch a radio on or off: `radio` is ``wifi``, ``data`` or ``bluetooth``. Its interface follows after a delay."""
+    """Switch the radio ``wifi``, ``data`` or ``bluetooth`` on or off. Its interface goes up or down after a delay."""
     radios, settings_of = device.state.radios, device.state.settings["global"]
     if radio == "wifi":
         radios.wifi = on
@@ -105,9 +105,10 @@ async def _connectivity(device: Android, call: Call) -> int:
 
 
 def set_airplane(device: Android, *, on: bool) -> None:
-    """Switch airplane mode.
+    """Switch airplane mode on or off.
 
-    Switching it on turns WiFi, Bluetooth and the modem off. Switching it off restores WiFi and Bluetooth.
+    When it is switched on, WiFi, Bluetooth and mobile data go off. When it is switched off, they return to their
+    previous states.
     """
     radios, state = device.state.radios, device.state
     if on and not radios.airplane:
@@ -212,7 +213,7 @@ async def _deviceidle(device: Android, call: Call) -> int:
 
 
 async def _battery(device: Android, call: Call) -> int:
-    """Answer ``cmd battery`` and ``dumpsys battery set …``, which are the same command.
+    """Answer ``cmd battery …``, and ``dumpsys battery …`` with a subcommand such as ``set``: both are the same.
 
     Raises:
         CommandError: the subcommand is unknown.

@@ -1,4 +1,4 @@
-"""Answer ``screencap``, ``screenrecord`` and ``uiautomator``: the display as picture, recording and hierarchy."""
+"""Answer ``screencap``, ``screenrecord`` and ``uiautomator``: the display as a picture, a video and an element tree."""
 
 import asyncio
 import contextlib
@@ -106,7 +106,7 @@ async def _film(device: Android, encoder: asyncio.subprocess.Process, stop: "asy
 
 
 async def _finish(encoder: asyncio.subprocess.Process) -> bytes:
-    """Close the encoder's input, and wait until it has written the recording. Return its error output."""
+    """Close the input of the video encoder, and wait until it has written the file. Return its error output."""
     assert encoder.stdin is not None  # noqa: S101 - it has pipes
     assert encoder.stderr is not None  # noqa: S101
     encoder.stdin.close()
@@ -140,20 +140,20 @@ _FILM_SCALE = 3
 
 
 def picture_of(state: State) -> bytes:
-    """Return the display as PNG; it is black when off."""
+    """Return a picture of the display as PNG. The picture is black if the display is off."""
     buffer = io.BytesIO()
     _image(state).save(buffer, "PNG", compress_level=1)
     return buffer.getvalue()
 
 
 def film_size(state: State) -> tuple[int, int]:
-    """Return width and height of a screen recording's frames, pixels; both are even, as H.264 requires."""
+    """Return width and height of the frames of a screen recording, pixels. Both are even, as H.264 requires."""
     width, height = _size(state)
     return width // _FILM_SCALE // 2 * 2, height // _FILM_SCALE // 2 * 2
 
 
 def frame_of(state: State) -> bytes:
-    """Return the display as one frame of a screen recording: RGB, three bytes per pixel."""
+    """Return the display as a frame of a screen recording: RGB, three bytes for each pixel, scaled to `film_size`."""
     return _image(state).resize(film_size(state), Image.Resampling.NEAREST).tobytes()
 
 

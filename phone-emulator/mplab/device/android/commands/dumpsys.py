@@ -1,4 +1,4 @@
-"""Answer ``dumpsys``."""
+"""Answer ``dumpsys``, which prints the state of Android's services."""
 
 from collections.abc import Callable, Mapping
 

@@ -96,7 +96,10 @@ async def _setenforce(device: Android, call: Call) -> int:
 
 
 async def _multipath(device: Android, call: Call) -> int:
-    """Handle ``ip link set … multipath …`` of the out-of-tree kernel, whose `ip` script calls this."""
+    """Answer ``multipath DEV STATE``, which the phone's script ``ip`` calls for ``ip link set … multipath …``.
+
+    Only phones with the out-of-tree kernel of Multipath TCP have this script.
+    """
     if not call.root:
         await call.err("RTNETLINK answers: Operation not permitted\n")
         return 2
@@ -105,7 +108,7 @@ async def _multipath(device: Android, call: Call) -> int:
 
 
 async def _ping(device: Android, call: Call) -> int:
-    """Run ping as root: this machine's ping may not know the ping sockets that Android allows to every user."""
+    """Answer ``ping`` with BusyBox's ping, run as root: it does not always use ping sockets, as Android's ping does."""
     process = await device.system.spawn(
         ["/system/lib/busybox", call.argv[0], *call.argv[1:]], uid=0, streams=call.streams
     )

@@ -1,4 +1,4 @@
-"""Answer ``pm`` and ``cmd package``: the packages on the phone."""
+"""Answer ``pm`` and ``cmd package``: list, install, change and remove apps."""
 
 import re
 import time
@@ -142,7 +142,7 @@ async def _install(device: Android, call: Call, rest: list[str]) -> int:
 
 
 def _size_and_path(words: Sequence[str]) -> tuple[int | None, str]:
-    """Return the value of ``-S``, and the last word that is neither an option nor an option's value."""
+    """Return the size after the option ``-S``, bytes or None, and the last word that belongs to no option, or ""."""
     size, path, left = None, "", list(words)
     while left:
         word = left.pop(0)
@@ -189,7 +189,7 @@ def _session(device: Android, word: str) -> InstallSession:
 
 
 async def _write_session(device: Android, call: Call, rest: list[str]) -> int:
-    """Answer ``install-write -S SIZE SESSION NAME -``: add one of several APKs to a session."""
+    """Answer ``install-write -S SIZE SESSION NAME -``: add an APK to an installation session, from standard input."""
     size, _ = _size_and_path(rest)
     words = [word for word in rest if not word.startswith("-") and word != str(size)]
     session = _session(device, words[0] if words else "")
@@ -199,7 +199,10 @@ async def _write_session(device: Android, call: Call, rest: list[str]) -> int:
 
 
 async def _commit_session(device: Android, call: Call, rest: list[str]) -> int:
-    """Install a session's APKs. They must be of one package; the first one defines its version."""
+    """Answer ``install-commit SESSION``: install the APKs of a session as one app.
+
+    All must have the same package name; the first one gives the app's version.
+    """
     session = _session(device, rest[0] if rest else "")
     del device.state.install_sessions[int(rest[0])]
     try:
@@ -260,7 +263,7 @@ async def _quietly(_device: Android, _call: Call, _rest: list[str]) -> int:
 
 
 def dump_package(device: Android, name: str) -> str:
-    """Return the output of ``dumpsys package NAME``."""
+    """Return the output of ``dumpsys package NAME`` for the app `name`."""
     package = device.state.packages.get(name)
     if package is None:
         return f"Unable to find package: {name}\n"

@@ -1,4 +1,4 @@
-"""Answer ``getprop`` and ``setprop``, and ``settings``: get, put, list and delete in the three namespaces."""
+"""Answer ``getprop``, ``setprop`` and ``settings``: read and change the phone's properties and settings."""
 
 from mplab.device.android.android import Android, Command
 from mplab.device.calls import Call, CommandError
@@ -83,9 +83,10 @@ async def settings(device: Android, call: Call) -> int:
 
 
 def _take_proxy(device: Android, value: str) -> None:
-    """Apply a change of the legacy proxy setting like ConnectivityService (ProxyTracker, Android 10 to 16).
+    """Apply a new value of the setting ``http_proxy``, as ConnectivityService does (ProxyTracker, Android 10 to 16).
 
-    ``HOST:PORT`` becomes the proxy of every app that uses the system's proxy. Without host or port there is no proxy.
+    ``HOST:PORT`` becomes the proxy of every app that uses the system's proxy. A value without host or port removes the
+    proxy.
     """
     host, _, port = value.partition(":")
     valid = bool(host) and port.isdigit() and int(port) > 0

@@ -1,4 +1,4 @@
-"""Answer ``su`` in the dialects of Magisk, SuperSU and AOSP."""
+"""Answer ``su`` with the command-line forms of Magisk, SuperSU and AOSP."""
 
 import asyncio
 import signal
@@ -42,7 +42,11 @@ async def _su(device: Android, call: Call) -> int:
 
 
 def _parse(words: list[str]) -> tuple[int, list[str]]:
-    """Return uid and command of ``su -c CMD``, ``su root CMD ARG…``, ``su 0 -c CMD``, …. Raises CommandError."""
+    """Return user id and command from the words after ``su``, e.g. ``-c CMD``, ``root CMD ARG…`` or ``0 -c CMD``.
+
+    Raises:
+        CommandError: an option or user is unknown.
+    """
     uid, shell = 0, "/system/bin/sh"
     named = False
     while words:

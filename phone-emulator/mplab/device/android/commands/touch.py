@@ -1,4 +1,4 @@
-"""Answer ``input`` and ``wm``: touches, keys, the size of the display."""
+"""Answer ``input``, which touches the screen and presses keys, and ``wm``, which reports and sets the display size."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Render battery, display power, temperatures and doze."""
+"""Render the output of ``dumpsys`` for battery, display power, doze and temperatures."""
 
 from mplab.device.android.state import State
 
@@ -9,7 +9,7 @@ _OVERHEAT_C = 50
 
 
 def battery(state: State) -> str:
-    """Return the output of ``dumpsys battery``; temperature in tenths of a degree, voltage in mV."""
+    """Return the output of ``dumpsys battery``; it has the temperature in tenths of a degree and the voltage in mV."""
     battery = state.battery
     sdk = state.model.sdk
     charging = battery.plugged != "no"

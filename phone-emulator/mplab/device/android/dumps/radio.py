@@ -1,4 +1,4 @@
-"""Render WiFi, telephony, connectivity and traffic."""
+"""Render the output of ``dumpsys`` for WiFi, telephony, connectivity and traffic."""
 
 from mplab.device.android.model import SimFile
 from mplab.device.android.state import State

@@ -1,4 +1,4 @@
-"""Render windows, activities, display and frames."""
+"""Render the output of ``dumpsys`` for windows, activities, display and frames."""
 
 from mplab.device.android.state import State
 
@@ -16,7 +16,7 @@ def _full(state: State) -> str:
 
 
 def window(state: State) -> str:
-    """Return the output of ``dumpsys window``, the same for ``windows``, ``displays`` and ``policy``."""
+    """Return the output of ``dumpsys window``; it is the same with ``windows``, ``displays`` or ``policy``."""
     _package, record = _record(state)
     size = state.size_override or (state.model.screen.width, state.model.screen.height)
     focus = (
@@ -86,7 +86,7 @@ def display(state: State) -> str:
 
 
 def surface_latency(state: State, frames: int = 127) -> str:
-    """Return the output of ``dumpsys SurfaceFlinger --latency WINDOW``: refresh period, three times per frame, ns."""
+    """Return the output of ``dumpsys SurfaceFlinger --latency WINDOW``: refresh period, and 3 times per frame, ns."""
     now = int(state.uptime_s * 1e9)
     rows = [(at, at + 8_000_000, at + 2_000_000) for at in range(now - frames * _FRAME_NS, now, _FRAME_NS)]
     return f"{_FRAME_NS}\n" + "".join("{}\t{}\t{}\n".format(*row) for row in rows)

@@ -1,4 +1,4 @@
-"""Drive apps on Android: base classes and steps that several scenarios share."""
+"""Base classes and steps that several scenarios share to drive apps on Android."""
 
 from mplab.scenarios.base.android.scenario import AndroidScenario, Visit
 from mplab.scenarios.base.android.settle import SHORT_EVERY_S, Settled, settle

@@ -1,4 +1,4 @@
-"""Radio and music apps on Android: the screen shows when they play; the sound is not recorded."""
+"""Listen to radio and music apps on Android, and time playback by the screen; the sound is not recorded."""
 
 import time
 from collections.abc import Iterator
@@ -18,18 +18,18 @@ _LINK = "play"
 
 
 class AndroidListeningScenario(AndroidScenario[ListeningParameters]):
-    """Listen to an app.
+    """Listen to a radio or music app on Android, and time its playback by the screen.
 
-    Makes one observation, ``listened``: ``tapped``, ``listened_s``, ``startup_s``, ``silences`` (``at``,
-    ``duration_s``), ``resolution_s``, ``by`` (see `Motion`) and ``looks``. No sound is recorded: Android lets no app
-    record another one without root.
+    Writes one observation, ``listened``, with the fields ``tapped``, ``listened_s``, ``startup_s``, ``silences`` (a
+    list of ``at`` and ``duration_s``), ``resolution_s`` and ``by`` (as in `Motion`), and ``looks``, the number of
+    screen samples. No sound is recorded: without root, Android lets no app record another one.
 
     Args:
-        virtual: the scenario of the virtual phone.
-        url: name of the fact of the service ``icecast`` whose URL is opened. A link ``play`` in the app's section of
-            ``app.yaml`` takes precedence.
-        button: name of the element that starts the sound, in the app's section.
-        playing: name of the element that is shown while the app plays or rebuffers.
+        virtual: the same scenario for the virtual phone.
+        url: key of the URL to open, among the facts of the service ``icecast``. A link ``play`` in the app's section
+            of ``app.yaml`` takes precedence.
+        button: name of the element that starts the sound, in the app's section of ``app.yaml``.
+        playing: name of the element that is shown while the app plays or rebuffers, in the same section.
     """
 
     def __init__(self, virtual: Scenario[ListeningParameters], *, url: str, button: str, playing: str) -> None:
@@ -40,7 +40,7 @@ class AndroidListeningScenario(AndroidScenario[ListeningParameters]):
 
     @contextmanager
     def open(self, context: Context, parameters: ListeningParameters) -> Iterator["_Session"]:
-        """Open the app."""
+        """Prepare the app for one cell, and yield the session that listens to it."""
         with self.visit(context) as visit:
             yield _Session(context, parameters, self, visit)
 
@@ -51,10 +51,10 @@ class _Session(Session[ListeningParameters]):
     visit: Visit
 
     def run(self) -> None:
-        """Open the station or the list, tap, and listen.
+        """Open the station or track list, tap the button that starts the sound, and sample the screen while it plays.
 
         Raises:
-            StepError: an element is missing, the app reports a problem, or it never played.
+            StepError: an element is missing, or the app reports a problem or never played.
         """
         context, parameters, visit, scenario = self.context, self.parameters, self.visit, self.scenario
         app = visit.app

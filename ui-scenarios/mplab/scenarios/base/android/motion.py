@@ -1,4 +1,4 @@
-"""Find when a player played and when it stalled, from samples of the screen."""
+"""Find from samples of the screen when a media player played and when it stalled."""
 
 import re
 from collections.abc import Sequence
@@ -8,21 +8,22 @@ from mplab.scenarios.base.sampling import Sampled, ScreenSample, Spell
 
 LOADING, POSITION, SKIP_AD, ENDED, PROBLEM = "loading", "position", "skip ad", "ended", "problem"
 NAMES = ("player", LOADING, POSITION, SKIP_AD, ENDED, PROBLEM)
-"""Elements that a player's section of ``app.yaml`` may have. ``player`` is shown as long as the player is visible."""
+"""Names of the elements that a media app's section of ``app.yaml`` may have. ``player`` is the player itself."""
 
 _STEP_S = 1.0
-"""Step of the positions that players show, s."""
+"""Resolution of the playback position that players show, s."""
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Playback of a player, as the screen showed it.
+    """Start and stalls of a media player's playback, found in samples of the screen.
 
     Attributes:
-        began: unix time of the first motion, s; None: it never played.
+        began: unix time of the first motion, s; None: the player never played.
         stalls: stalls after the first motion.
         until: unix time of the last sample, s.
-        resolution_s: resolution of all times, s. Shorter stalls may be missed; a time is off by at most half of it.
+        resolution_s: resolution of all times, s. Shorter stalls may be missed; the error of a time is at most half
+            of the resolution.
         by: source of the times: ``loading``, a spinner, or ``position``, a clock in whole seconds.
     """
 
@@ -34,29 +35,30 @@ class Motion:
 
     @property
     def played_s(self) -> float:
-        """Time from the first motion to the last sample, without the stalls, s."""
+        """Return the time from the first motion to the last sample, minus the stalls, s; 0 if it never played."""
         if self.began is None:
             return 0.0
         return self.until - self.began - sum((stall.ended or self.until) - stall.began for stall in self.stalls)
 
 
 def waits(look: ScreenSample) -> bool:
-    """Return whether the player waits: it shows a spinner, a skippable advertisement or a problem."""
+    """Return whether a sample shows a player that waits: with a spinner, a skippable advertisement or a problem."""
     return bool({LOADING, SKIP_AD, PROBLEM} & set(look.shown))
 
 
 def motion(sampled: Sampled, *, spinner: bool) -> Motion:
-    """Return the playback that samples show.
+    """Return start and stalls of a player's playback, found in samples of the screen.
 
     Args:
         sampled: at least one sample, with elements of `NAMES`.
-        spinner: True: the app shows ``loading`` while it waits. False: its ``position`` is read.
+        spinner: True: use the spinner ``loading``, which the app shows while it waits. False: use the element
+            ``position``.
     """
     return _by_spinner(sampled) if spinner else _by_position(sampled)
 
 
 def _by_spinner(sampled: Sampled) -> Motion:
-    """Return the playback of a player that shows ``loading`` while it waits for data."""
+    """Find start and stalls of a player that shows the element ``loading`` while it waits for data."""
     began: float | None = None
     stalls: list[Spell] = []
     since: float | None = None
@@ -79,18 +81,18 @@ def _by_spinner(sampled: Sampled) -> Motion:
 
 @dataclass
 class _Clock:
-    """Playback that was found in the samples so far, by the position that the player displays."""
+    """Start and stalls found in the samples so far by `_by_position`."""
 
     began: float | None = None
     stalls: list[Spell] = field(default_factory=list)
     changed: float = 0.0
-    """Unix time of the last change, s: the middle between the two samples around it."""
+    """Unix time of the last change of the displayed position, s: the middle between the two samples around it."""
 
 
 def _by_position(sampled: Sampled) -> Motion:
-    """Return the playback of a player that shows only its position, in whole seconds.
+    """Find start and stalls of a player that shows no spinner, only its playback position in whole seconds.
 
-    A change of the position that is later than the resolution allows shows a stall before it.
+    If the position changes later than expected, by more than the resolution, the player stalled before the change.
     """
     slack_s = _STEP_S / 2 + sampled.resolution_s
     clock = _Clock()
@@ -115,7 +117,7 @@ def _by_position(sampled: Sampled) -> Motion:
 
 
 def seconds_of(text: str) -> int | None:
-    """Parse ``1:02:03``, ``0:07`` or a screen reader's text (``0 minutes 7 seconds``) as seconds; None: neither."""
+    """Return a displayed time in seconds: ``1:02:03``, ``0:07`` or ``0 minutes 7 seconds``; None: another text."""
     numbers = re.findall(r"\d+", text.partition(" of ")[0])
     if not numbers or len(numbers) > 3 or not (":" in text or len(numbers) > 1):
         return None
@@ -126,7 +128,10 @@ def seconds_of(text: str) -> int | None:
 
 
 def stall_fields(stalls: Sequence[Spell], until: float) -> list[dict[str, float]]:
-    """Return stalls as fields of an observation. A stall without an end lasts until `until`, the last sample."""
+    """Return the stalls as JSON values for an observation: start ``at``, unix time in s, and ``duration_s``.
+
+    A stall without an end lasts until `until`, the unix time of the last sample.
+    """
     return [
         {"at": round(stall.began, 3), "duration_s": round((stall.ended or until) - stall.began, 3)} for stall in stalls
     ]

@@ -1,4 +1,4 @@
-"""Load pages in a browser on Android: over DevTools where the browser offers them, otherwise timed by the screen."""
+"""Load pages in a browser on Android. Time them over DevTools if the browser offers them, otherwise by the screen."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -33,10 +33,10 @@ UNKNOWN = (
 
 
 class AndroidPagesScenario(AndroidScenario[PagesParameters]):
-    """Load front pages in a browser.
+    """Load front pages in a browser on Android.
 
     Args:
-        virtual: the scenario of the virtual phone.
+        virtual: the same scenario for the virtual phone.
     """
 
     def __init__(self, virtual: PagesScenario) -> None:
@@ -45,17 +45,17 @@ class AndroidPagesScenario(AndroidScenario[PagesParameters]):
 
     @contextmanager
     def open(self, context: Context, parameters: PagesParameters) -> Iterator["_Session"]:
-        """Open the browser. At the end close it and store the DevTools events of all loads."""
+        """Prepare the browser, and yield the session. At exit stop it, and store the DevTools events of all loads."""
         with self.pages.stored(context) as events, ExitStack() as browser:
             visit, tab = browser.enter_context(self.start(context))
             yield _Session(context, parameters, self, browser, visit, tab, events)
 
     @contextmanager
     def start(self, context: Context) -> Iterator[tuple[Visit, Instrumented | None]]:
-        """Prepare the browser with cleared data. If its section in ``app.yaml`` has ``devtools``, start it, too.
+        """Prepare the browser with cleared data. If its section in ``app.yaml`` has ``devtools``, also start it.
 
         Yields:
-            The visit, and the browser's tab over DevTools; None: pages are timed by the screen.
+            The visit, and a tab of the browser, driven over DevTools. No tab (None): pages are timed by the screen.
 
         Raises:
             StepError: the browser is missing, does not open, or its DevTools fail.
@@ -65,7 +65,7 @@ class AndroidPagesScenario(AndroidScenario[PagesParameters]):
             yield visit, self._begin(context, visit) if visit.app.devtools else None
 
     def _begin(self, context: Context, visit: Visit) -> Instrumented | None:
-        """Start the browser and return its tab over DevTools; None if the browser offers no DevTools.
+        """Start the browser. Return one of its tabs, driven over DevTools; None if the browser offers no DevTools.
 
         Raises:
             StepError: the browser does not open, or its DevTools fail.
@@ -89,14 +89,14 @@ class _Session(Session[PagesParameters]):
     browser: ExitStack
     visit: Visit
     tab: Instrumented | None
-    """The browser's tab over DevTools; None: pages are timed by the screen."""
+    """Tab of the browser, driven over DevTools; None: pages are timed by the screen."""
     events: dict[str, Sequence[Event]]
 
     def run(self) -> None:
-        """Load every site; each round starts with a cleared browser.
+        """Load every site once in each round. Each round starts with a browser whose data was cleared.
 
         Raises:
-            StepError: a page does not load. With DevTools also: it is incomplete, or used another protocol.
+            StepError: a page does not load or, checked over DevTools, is incomplete or used another HTTP version.
         """
         context, parameters = self.context, self.parameters
         for load in range(1, parameters.loads + 1):
@@ -116,7 +116,7 @@ class _Session(Session[PagesParameters]):
                 time.sleep(parameters.rest_s)
 
     def _load(self, url: str) -> dict[str, object]:
-        """Open one page by its link and time it by the screen. Return the observation's fields. Raises StepError."""
+        """Open a page by its URL and time the load by the screen. Return fields of ``page``. Raises StepError."""
         visit, name = self.visit, self.scenario.name
         began = time.time()
         visit.ui.open(visit.app.start.format(url=url), timeout_s=PAGE_TIMEOUT_S)

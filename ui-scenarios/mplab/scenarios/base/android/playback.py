@@ -1,4 +1,4 @@
-"""Watch clips in an app on Android; read startup and rebuffering from the screen (QoE Doctor, chen2014 §4.2.2)."""
+"""Watch clips in an Android app; find startup delay and stalls by the screen (QoE Doctor, chen2014 §4.2.2)."""
 
 import time
 from collections.abc import Iterator
@@ -18,15 +18,16 @@ _SERVICE = "dash"
 
 
 class AndroidPlaybackScenario(AndroidScenario[PlaybackParameters]):
-    """Watch clips of a video app, each opened by its link.
+    """Watch clips in a video app on Android. Each clip is opened by its link.
 
-    The observations ``tapped``, ``playing``, ``waiting``, ``left`` and ``ended`` are those of the virtual phone, except
-    that ``buffer_s`` is null: the app does not show it. ``rebuffering`` has the resolution of their times.
+    Writes the same observations ``tapped``, ``playing``, ``waiting``, ``left`` and ``ended`` as on the virtual phone,
+    except that ``buffer_s`` is null: the app does not show its buffer level. The observation ``rebuffering`` of a clip
+    has the resolution of these times.
 
     Args:
-        virtual: the scenario of the virtual phone.
-        site: name of the fact of the service ``dash`` that holds the site's URL. It is used for clips without a link
-            in the app's section.
+        virtual: the same scenario for the virtual phone.
+        site: key of the site's URL among the facts of the service ``dash``. The site is used for clips that have no
+            link in the app's section of ``app.yaml``.
     """
 
     def __init__(self, virtual: Scenario[PlaybackParameters], *, site: str) -> None:
@@ -35,7 +36,7 @@ class AndroidPlaybackScenario(AndroidScenario[PlaybackParameters]):
 
     @contextmanager
     def open(self, context: Context, parameters: PlaybackParameters) -> Iterator["_Session"]:
-        """Open the app."""
+        """Prepare the app for one cell, and yield the session that watches the clips."""
         with self.visit(context) as visit:
             yield _Session(context, parameters, self, visit)
 
@@ -46,7 +47,7 @@ class _Session(Session[PlaybackParameters]):
     visit: Visit
 
     def run(self) -> None:
-        """Watch the clips.
+        """Watch the clips one after the other, and write their observations.
 
         Raises:
             StepError: a clip does not start in time, or the app reports a problem.

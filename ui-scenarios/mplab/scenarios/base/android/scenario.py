@@ -1,4 +1,4 @@
-"""Base class of scenarios that drive an Android app; files on the phone, and Android's file chooser."""
+"""Base class of scenarios that drive an Android app, and steps to put files on the phone and to choose them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,19 +15,19 @@ from mplab.userfiles.app import AndroidApp
 
 OPEN_TIMEOUT_S = 30.0
 FOLDER = "/sdcard/Download"
-"""Folder of the files that `put_file` copies to the phone."""
+"""Folder on the phone to which `put_file` copies files."""
 _CHOOSER_S = 15.0
 _SCAN = "android.intent.action.MEDIA_SCANNER_SCAN_FILE"
 
 
 @dataclass
 class Visit:
-    """An app of the phone that is prepared for one cell.
+    """The use of one Android app in one cell.
 
     Attributes:
-        stack: callbacks and contexts that end with the visit.
+        stack: callbacks and contexts that are closed when the visit ends.
         ui: the phone's screen.
-        app: the app.
+        app: the app's section of ``app.yaml``.
     """
 
     stack: ExitStack
@@ -35,7 +35,7 @@ class Visit:
     app: AndroidApp
 
     def element(self, name: str) -> Selector:
-        """Return the selector of an element. Raises StepError when the app's section has no element of this name."""
+        """Return the selector of the element `name` in the app's section of ``app.yaml``. Raises StepError."""
         selector = self.app.elements.get(name)
         if selector is None:
             raise StepError(f"{self.app.package}: its section in app.yaml has no element {name!r}")
@@ -46,7 +46,7 @@ class Visit:
         return {name: self.app.elements[name] for name in names if name in self.app.elements}
 
     def shows(self, name: str, *, timeout_s: float = 0.0) -> bool:
-        """Wait for an element; return whether it is shown within `timeout_s`."""
+        """Wait up to `timeout_s` for the element `name`. Return whether it was shown."""
         try:
             self.ui.wait(self.element(name), timeout_s=timeout_s)
         except StepError:
@@ -55,15 +55,15 @@ class Visit:
 
     @property
     def watch(self) -> Callable[[Sequence[UiNode]], object]:
-        """Callback for `sample` that closes dialogs which cover the app."""
+        """Return the argument `watch` of `sample` that closes dialogs which cover the app."""
         return self.ui.close_dialog
 
 
 class AndroidScenario(Scenario[ParametersT]):
-    """A scenario of the virtual phone, done with an Android app.
+    """Base class: a scenario that exists for the virtual phone, carried out with an Android app.
 
     Args:
-        virtual: the scenario of the virtual phone; gives name, title, parameters, services and times.
+        virtual: the same scenario for the virtual phone. Name, title, parameters, services and times are taken from it.
     """
 
     needs_ui = True
@@ -76,16 +76,20 @@ class AndroidScenario(Scenario[ParametersT]):
         self.services = virtual.services
 
     def time_limit_s(self, parameters: ParametersT) -> float:
-        """Return the time limit of the virtual phone's scenario, s."""
+        """Return the same time limit as on the virtual phone, s."""
         return self._virtual.time_limit_s(parameters)
 
     def estimate_s(self, parameters: ParametersT) -> float:
-        """Return the estimated time of the virtual phone's scenario, s."""
+        """Return the same estimated duration as on the virtual phone, s."""
         return self._virtual.estimate_s(parameters)
 
     @contextmanager
     def visit(self, context: Context) -> Iterator[Visit]:
-        """Open the app that the lab has chosen, for as long as the context. Raises StepError."""
+        """Prepare the Android app that the lab uses for this scenario; yield it as a `Visit`. Release it at exit.
+
+        Raises:
+            StepError: the lab has no app for the scenario, or the app cannot be prepared.
+        """
         app = context.android
         if app is None:
             raise StepError(f"{self.name}: the lab has not chosen an app for it")
@@ -94,7 +98,7 @@ class AndroidScenario(Scenario[ParametersT]):
 
 
 def put_file(context: Context, path: Path) -> str:
-    """Copy a file to the phone's downloads; have Android index it. Return its path there. Raises DeviceError."""
+    """Copy a file to `FOLDER` on the phone, and let Android index it. Return its path there. Raises DeviceError."""
     target = f"{FOLDER}/{path.name}"
     context.phone.push(path, target)
     context.phone.shell(["am", "broadcast", "-a", _SCAN, "-d", f"file://{target}"], check=False)
@@ -102,12 +106,12 @@ def put_file(context: Context, path: Path) -> str:
 
 
 def remove_files(context: Context, targets: Iterable[str]) -> None:
-    """Remove files that `put_file` has copied."""
+    """Delete files from the phone; `targets` are paths that `put_file` has returned."""
     context.phone.shell(["rm", "-f", *targets], check=False)
 
 
 def choose_file(visit: Visit, name: str) -> None:
-    """Choose a file by its name. Raises StepError when the chooser does not open or does not list the file."""
+    """Tap the file `name` in Android's file chooser. Raises StepError if the chooser does not open or list the file."""
     if "file chooser" in visit.app.elements:
         visit.ui.wait(visit.element("file chooser"), timeout_s=_CHOOSER_S)
     visit.ui.tap(Selector("text", name), timeout_s=_CHOOSER_S)

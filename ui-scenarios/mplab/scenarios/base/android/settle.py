@@ -1,4 +1,4 @@
-"""Wait until the screen shows that an app has finished an action."""
+"""Wait until the screen shows that an app has finished an action, and time it."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -20,15 +20,15 @@ _BUSY, _DONE, _FAILED = "busy", "done", "failed"
 
 @dataclass(frozen=True)
 class Settled:
-    """Outcome of a wait.
+    """Outcome and end of an app's action, found in samples of the screen by `settle`.
 
     Attributes:
-        outcome: ``waiting``: the app did not finish in time.
-        at: unix time of the end, s: the middle between the last sample before it and the first sample with it. For
-            ``waiting``: time at which the wait was given up.
-        resolution_s: time between these two samples, at least the sampling interval.
+        outcome: ``done`` or ``failed``; ``waiting``: the app did not finish in time.
+        at: unix time at which the action ended, s: the middle between the last sample that does not show the end and
+            the first one that does. For ``waiting``: unix time at which `settle` gave up.
+        resolution_s: time between these two samples, s; at least the sampling interval.
         said: text of the element that showed the outcome.
-        looks: number of samples.
+        looks: number of screen samples.
     """
 
     outcome: Literal["done", "failed", "waiting"]
@@ -49,21 +49,21 @@ def settle(
     every_s: float = DEFAULT_EVERY_S,
     watch: Callable[[Sequence[UiNode]], object] = lambda _windows: False,
 ) -> Settled:
-    """Sample the screen until the app is done, has failed, or `for_s` is over.
+    """Sample the screen until the app has finished an action, has failed, or `for_s` is over.
 
-    The app is done when `busy`, once seen, is gone and `done` is shown. If `busy` was never seen, the app may not have
-    started yet: all samples until `GRACE_S` after the tap must show it as done. The first of them is then the end.
-    Without `busy` there is no grace time.
+    The action is finished when `busy` was seen and is gone, and `done` is shown. If `busy` was never seen, the app may
+    not have started the action yet. Then all samples until `GRACE_S` after the tap must show it as finished, and the
+    first of these samples is its end. Without an element `busy` there is no grace time.
 
     Args:
         ui: the phone's screen.
         since: unix time of the tap, s.
         for_s: longest wait, s.
         busy: element that is shown while the app works.
-        done: element that is shown when the app is done; None: it is done when `busy` is not shown.
+        done: element that is shown when the app has finished; None: it has finished when `busy` is not shown.
         failed: element that is shown when the app gives up.
         every_s: sampling interval, s.
-        watch: as for `sample`.
+        watch: called with all windows of each sample; see `sample`.
 
     Raises:
         StepError: the phone does not answer.
@@ -74,7 +74,7 @@ def settle(
     grace_s = GRACE_S if busy is not None else 0.0
     was_busy = False
     clear: tuple[float, float] | None = None
-    """Unix times of the last sample before a possible end and of the first sample with it; None: no end in sight."""
+    """Unix times of the two samples around a possible end of the action; None: the last sample shows no end."""
     before = since
 
     def until(look: ScreenSample) -> bool:

@@ -24,15 +24,15 @@ from mplab.scenarios.base.upload import LOG, MARGIN_S, UploadParameters, arrival
 
 
 class AndroidUploadScenario(AndroidScenario[UploadParameters]):
-    """Upload fresh files.
+    """Upload files of random bytes with an Android app.
 
-    An observation ``upload`` is that of the virtual phone, plus ``resolution_s``. Its ``blocks`` is null: the app does
-    not show which bytes the server has confirmed.
+    The observation ``upload`` has the same fields as on the virtual phone, and also ``resolution_s``. Its ``blocks`` is
+    null: the app does not show which bytes the server has confirmed.
     """
 
     @contextmanager
     def open(self, context: Context, parameters: UploadParameters) -> Iterator["_Session"]:
-        """Open the app and copy the files to the phone. At the end remove them, and observe the bytes that arrived."""
+        """Prepare the app and copy the files to the phone. At exit delete them, and observe the bytes that arrived."""
         with ExitStack() as ended, self.visit(context) as visit:
             session = _Session(context, parameters, self, visit)
             ended.callback(session.observe_arrivals)
@@ -45,7 +45,7 @@ class AndroidUploadScenario(AndroidScenario[UploadParameters]):
 
 
 class _Upload(TypedDict):
-    """Fields of an observation ``upload``."""
+    """Measured fields of an observation ``upload``."""
 
     state: Literal["done", "cancelled"]
     began: float
@@ -60,12 +60,12 @@ class _Session(Session[UploadParameters]):
 
     @property
     def targets(self) -> list[str]:
-        """Paths of this cell's files on the phone."""
+        """Return the paths on the phone of the files to upload; the names are unique to the cell."""
         stem = "".join(letter if letter.isalnum() else "-" for letter in self.context.cell_dir.name.partition(".")[0])
         return [f"{FOLDER}/{stem}-{number}.bin" for number in range(1, self.parameters.files + 1)]
 
     def run(self) -> None:
-        """Upload files until all are done, the next one would not fit into the time, or the time is up.
+        """Upload one file after the other. Stop when the time is up, or when the next file would not fit into it.
 
         Raises:
             StepError: an element or the file chooser is missing, or the app reports a failure.
@@ -84,7 +84,7 @@ class _Session(Session[UploadParameters]):
                 return
 
     def observe_arrivals(self) -> None:
-        """Observe the arrival of each file by the log of the origin; without a log, observe nothing."""
+        """Write an observation ``arrived`` for each file, from the origin's log of uploads; none without the log."""
         log = self.context.cell_dir / LOG
         if log.exists():
             text = log.read_text()
@@ -119,7 +119,7 @@ class _Session(Session[UploadParameters]):
         }
 
     def _cancel(self) -> None:
-        """Cancel by the app's own button. Without a button, stop the app: it must not send after the captures."""
+        """Cancel the upload by the app's button. Without one, stop the app: it must not send after the captures end."""
         with suppress(StepError):
             self.visit.ui.tap(self.visit.element("cancel"), timeout_s=MARGIN_S / 4)
             return

@@ -1,4 +1,4 @@
-"""Figures of the scores in `mplab.scenarios.base.scoring`: video playback, and sound with the bytes that carried it.
+"""Figures of what `mplab.scenarios.base.scoring` scores: video playback, and sound with the bytes that carried it.
 
-Figures of all metrics, and of captures alone, are in `mplab.analysis.figures`.
+Figures that need only metrics or only packet captures are in `mplab.analysis.figures`.
 """

@@ -1,4 +1,4 @@
-"""Playback of clips in the first ok cell of each transport: quality and buffer over time, with stalls."""
+"""Draw the playback of clips in the first ok cell of each transport: quality and buffer over time, with stalls."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from mplab.scenarios.base.scoring.playback import METRICS, Clip, clips_of
 COLUMNS = ("scenario", "link", "transport", "cell", "clip", "t_s", "media_s", "buffer_s", "quality", "state")
 TITLE = "One test as it played"
 METRIC = "mean_bitrate"
-"""The figure is shown with this metric's table."""
+"""Metric of whose table the report shows the figure."""
 
 _STALL, _STARTUP, _BUFFER = "#d1495b", "#f0c24b", "#9aa4b2"
 _ROW_IN = 1.25
@@ -25,7 +25,7 @@ _ROW_IN = 1.25
 
 @dataclass(frozen=True)
 class Played:
-    """The test of a cell; the figure's times are relative to its first tap."""
+    """The clips that one cell played, for the figure. The figure's times are relative to the first tap."""
 
     transport: TransportRecord
     cell: str
@@ -33,12 +33,12 @@ class Played:
 
     @property
     def began(self) -> float:
-        """Return the time of the first tap, Unix seconds."""
+        """Return the unix time of the first tap, s."""
         return self.clips[0].tapped
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield a figure per scenario and link; nothing without a scenario that plays video."""
+    """Yield a figure for each scenario that plays video and each link."""
     metrics = [metric for metric in METRICS if metric.name == METRIC]
     places = dict.fromkeys((group.scenario, group.link) for group in analysis.groups if group.metric in metrics)
     for scenario, link in places:
@@ -81,7 +81,7 @@ def _tests(analysis: Analysis, scenario: str, link: str) -> Iterator[Played]:
 
 
 def _height(clip: Clip, media_s: float) -> int | None:
-    """Return the quality shown at `media_s` of the clip, as its height in lines; None if no segment covers it."""
+    """Return the picture height, lines, of the segment at `media_s` seconds of the clip; None without a segment."""
     shown = [segment for segment in clip.segments if segment.start_s <= media_s < segment.start_s + segment.duration_s]
     return shown[0].height if shown else None
 

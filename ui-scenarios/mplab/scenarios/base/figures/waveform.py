@@ -1,7 +1,7 @@
-"""Recorded sound and received bytes on one time axis: a waveform and the bytes of each network per transport.
+"""Draw recorded sound and received bytes on one time axis: for each transport, a waveform and the bytes per network.
 
 Marks show silences, skips, requests for the stream, retransmissions, reinjections, and changes of the paths, as in
-baerts2015 fig. 6.4-6.12. Its §6.2.2 could not align sound and bytes, because the app reported no times.
+baerts2015 fig. 6.4-6.12. In baerts2015 §6.2.2, sound and bytes are not aligned: the app reported no times.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,17 +29,17 @@ from mplab.scenarios.base.scoring.sound import Playback, listen
 
 COLUMNS = ("scenario", "link", "transport", "cell", "start_s", "end_s", "least", "most")
 POINTS = 600
-"""Number of equal parts of a waveform; the smallest and the largest sample of each part are drawn."""
+"""Number of equally long parts of a waveform; the smallest and the largest sample of each part are drawn."""
 SILENCE, SKIP, FIRST, REQUEST = "#d1495b", "#7b2d8b", "#1b7f5c", "#1b7f5c"
 WAVE_IN, BYTES_IN = 0.75, 1.3
-"""Heights of the two rows of a transport, inches."""
+"""Heights of the rows of a transport, inches: waveform, bytes."""
 
 BYTES = Axis("Payload", "bytes")
 
 
 @dataclass(frozen=True)
 class CellSound:
-    """Recorded sound and traffic of a cell."""
+    """Recorded sound and traffic of one cell, for the figure."""
 
     cell: Cell
     transport: TransportRecord
@@ -47,13 +47,13 @@ class CellSound:
     envelope: NDArray[np.float64]
     """Rows (start_s, end_s, smallest sample, largest sample); times are relative to the tap."""
     facet: FacetData | None
-    """Bytes of the networks; None without captures."""
+    """Received bytes per network over time; None without packet captures."""
     requests_s: tuple[float, ...]
     """Times of the app's requests for the stream, s from the tap."""
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield a figure per scenario and link; nothing for scenarios that record no sound."""
+    """Yield a figure for each scenario that records sound and each link."""
     for (scenario, link), heard in _groups(analysis).items():
         stem = f"waveform-{slug(scenario)}-{slug(link)}"
         title = f"{scenario} · {link} · Sound and bytes"
@@ -78,7 +78,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
 
 
 def _groups(analysis: Analysis) -> dict[tuple[str, str], list[CellSound]]:
-    """Return (scenario, link) → the first ok cell with a usable recording of each transport."""
+    """Return (scenario, link) → per transport, its first ok cell that has a usable recording."""
     groups: dict[tuple[str, str], list[CellSound]] = {}
     for transport in analysis.run.transports:
         seen: set[tuple[str, str]] = set()
@@ -93,7 +93,7 @@ def _groups(analysis: Analysis) -> dict[tuple[str, str], list[CellSound]]:
 
 
 def _heard(run: Run, cell: Cell, transport: TransportRecord) -> CellSound | None:
-    """Return sound and traffic of a cell; None without a usable recording."""
+    """Return sound and traffic of a cell; None if it has no usable recording."""
     playback = _playback(cell)
     if playback is None:
         return None
@@ -106,7 +106,7 @@ def _heard(run: Run, cell: Cell, transport: TransportRecord) -> CellSound | None
 
 
 def _playback(cell: Cell) -> Playback | None:
-    """Return the playback of a cell; None without a usable recording (scoring reports the problem)."""
+    """Return the audible playback of a cell; None if it has no usable recording (scoring reports the problem)."""
     for observation in cell.observations():
         if observation["event"] == "sound" and cell.directory is not None:
             try:
@@ -117,7 +117,11 @@ def _playback(cell: Cell) -> Playback | None:
 
 
 def envelope(playback: Playback, points: int = POINTS) -> NDArray[np.float64]:
-    """Return rows (start_s, end_s, smallest, largest sample) of up to `points` equal parts: shape (parts, 4)."""
+    """Divide the recording into up to `points` equally long parts, and return their extremes.
+
+    Returns:
+        Array of shape (parts, 4): start and end of the part, s from the tap; its smallest and largest sample.
+    """
     samples, rate = playback.recording.samples, playback.recording.rate_hz
     edges = np.unique(np.linspace(0, len(samples), points + 1).astype(int))
     parts = [

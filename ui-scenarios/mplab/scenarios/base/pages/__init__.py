@@ -1,4 +1,4 @@
-"""Front pages of sites, as the scenarios `web` and `firefox` load them."""
+"""Load front pages of web sites, as the scenarios `web` and `firefox` do."""
 
 from mplab.scenarios.base.pages.scenario import BLANK_PAGE, SLUGS, PagesParameters, PagesScenario, Slug
 

@@ -1,4 +1,4 @@
-"""Find the loaded objects of a page, from DevTools events and the page's timings, and check that it is complete."""
+"""Find the objects that a page has loaded, from DevTools events and timings, and check that the page is complete."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ class Timings(TypedDict):
     """Result of `PROBE_SCRIPT`; times in milliseconds since navigation start."""
 
     navigation: Mapping[str, float]
-    """Navigation Timing level 2."""
+    """Values of PerformanceNavigationTiming (Navigation Timing level 2)."""
     first_contentful_paint: float | None
     largest_contentful_paint: float | None
     listed: Mapping[str, Mapping[str, int]] | None
@@ -50,12 +50,12 @@ class Timings(TypedDict):
 
 @dataclass(frozen=True)
 class LoadedObject:
-    """One HTTP exchange of a page.
+    """One object that a page has requested over HTTP.
 
     Attributes:
         body_bytes: size of the decoded body.
-        transferred_bytes: size of headers and body on the network.
-        finished: DevTools time of the end, seconds; None when the exchange did not complete.
+        transferred_bytes: size of the response's headers and body on the network.
+        finished: DevTools time at which the object was complete, s; None: it was not complete.
     """
 
     url: str
@@ -67,7 +67,7 @@ class LoadedObject:
 
 
 def loaded_objects(events: Sequence[Event]) -> list[LoadedObject]:
-    """Return the objects loaded over HTTP, in the order of their requests."""
+    """Return the objects that DevTools events show as requested over HTTP, in the order of their requests."""
     objects: dict[str, LoadedObject] = {}
     for event in events:
         parameters = event["params"]
@@ -94,15 +94,18 @@ def _updated(item: LoadedObject, method: str, parameters: Event) -> LoadedObject
 
 
 def load_event_time(events: Sequence[Event]) -> float | None:
-    """Return the DevTools time of the main frame's last load event, seconds; None without one."""
+    """Return the DevTools time of the page's last load event, s; None if there is no load event."""
     times = [event["params"]["timestamp"] for event in events if event["method"] == "Page.loadEventFired"]
     return float(times[-1]) if times else None
 
 
 def check_complete(page: str, listed: Mapping[str, Mapping[str, int]] | None, objects: Sequence[LoadedObject]) -> None:
-    """Raise StepError unless the loaded objects are complete, and exactly those that the page lists.
+    """Raise StepError unless every object that the page lists was loaded completely, and no other was loaded.
 
-    `page` names the page in the message.
+    Args:
+        page: name of the page in the message.
+        listed: the page's list of its objects: host label → path → bytes; None: the page has no list.
+        objects: the objects that were loaded.
     """
     if listed is None:
         raise StepError(f"{page}: the page has no list of its objects: it is not a page of the lab, or was cut")
@@ -126,7 +129,7 @@ def check_complete(page: str, listed: Mapping[str, Mapping[str, int]] | None, ob
 
 
 def check_protocol(page: str, objects: Sequence[LoadedObject], protocol: str) -> None:
-    """Raise StepError unless every object came over `protocol`, an ALPN name. `page` names the page in the message."""
+    """Raise StepError unless every object was loaded over `protocol`, an ALPN name. The message begins with `page`."""
     other = [item for item in objects if item.protocol != protocol]
     if other:
         names = _names([_host_and_path(item.url) for item in other])
@@ -143,7 +146,7 @@ def page_fields(
     objects: Sequence[LoadedObject],
     load_event: float | None,
 ) -> dict[str, object]:
-    """Return the fields of an observation ``page``; times in seconds since navigation start (Navigation Timing 2).
+    """Return the fields of an observation ``page``; times are s since navigation start (Navigation Timing 2).
 
     Raises:
         StepError: the page had no load event.

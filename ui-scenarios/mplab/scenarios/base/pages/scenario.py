@@ -1,4 +1,4 @@
-"""Visit sites in random order with a cold cache, and report the browser's measurements of each load."""
+"""Load the front pages of sites in random order with a cold cache; record the browser's measurements of each load."""
 
 import contextlib
 import math
@@ -58,14 +58,14 @@ SLUGS: tuple[Slug, ...] = get_args(Slug)
 BLANK_PAGE = "data:,"
 PAGE_TIMEOUT_S = 60.0
 MAX_TEST_S = 120.0
-"""Longest test of an app, s (baerts2015 §4.3), unless its sites need more."""
+"""Smallest time limit of a test, s: the longest test of an app in baerts2015 §4.3."""
 ALPN: Mapping[str, str] = {"h2": "h2", "h1": "http/1.1"}
 
 _USUAL_KBPS, _USUAL_RTT_S, _ROUND_TRIPS = 7000.0, 0.06, 8
 
 
 class PagesParameters(Parameters, ABC):
-    """Parameters of every scenario that loads pages; a subclass gives the rest after each page."""
+    """Parameters of every scenario that loads pages. A subclass adds the pause after each page."""
 
     sites: tuple[Slug, ...] = Field(SLUGS, min_length=1, description="Sites to load, of han2015 table 1.")
     http: Literal["h2", "h1"] = Field("h2", description="HTTP/2 or HTTP/1.1, both over TLS.")
@@ -82,16 +82,16 @@ class PagesParameters(Parameters, ABC):
     @property
     @abstractmethod
     def rest_s(self) -> float:
-        """Rest after each load event, s."""
+        """Return the pause after each load event, s."""
 
 
 class PagesScenario(Scenario[PagesParameters]):
-    """Load front pages in a browser.
+    """Base class of scenarios that load front pages in a browser.
 
     Args:
-        name: of the scenario.
-        title: of the scenario.
-        parameters: class of the parameters.
+        name: name of the scenario.
+        title: title of the scenario.
+        parameters: class of the scenario's parameters.
         browser: ``chromium`` or ``firefox``.
         start_s: usual start time of the browser, s.
         page_s: usual processing time of a page, s, in addition to its transfer time.
@@ -112,16 +112,21 @@ class PagesScenario(Scenario[PagesParameters]):
 
     @abstractmethod
     def store(self, context: Context, name: str, events: Sequence[Event]) -> None:
-        """Write the browser's events of the load `name`, ``<site>-<load>``, to the cell's folder.
+        """Write the browser's network events of one page load to the cell's folder.
 
-        Called after captures have stopped.
+        It is called after the packet captures have stopped.
+
+        Args:
+            context: resources of the cell.
+            name: name of the load: ``<site>-<number>``.
+            events: the browser's events during the load.
         """
 
     def further_fields(self, page: str, events: Sequence[Event]) -> Mapping[str, object]:
-        """Return further fields of the observation ``page`` of a complete load.
+        """Return the scenario's own fields of the observation ``page``, from the events of a complete load.
 
         Raises:
-            StepError: the load does not count; `page` is for the message.
+            StepError: the load is invalid. The message begins with `page`.
         """
         return {}
 
@@ -130,20 +135,20 @@ class PagesScenario(Scenario[PagesParameters]):
         return math.ceil(max(MAX_TEST_S, 30 + 3 * self.estimate_s(parameters)))
 
     def estimate_s(self, parameters: PagesParameters) -> float:
-        """Return the time to load all pages at 7 Mbit/s with 8 round trips each, and to restart the browser."""
+        """Return the time to load all pages at 7 Mbit/s with 8 round trips each and to restart the browser, s."""
         pages = sum(_transfer_s(site) + self._page_s + parameters.rest_s for site in parameters.sites)
         return parameters.loads * pages + (parameters.loads - 1) * self._start_s
 
     @contextlib.contextmanager
     def open(self, context: Context, parameters: PagesParameters) -> Iterator["_Session"]:
-        """Start the browser. At the end close it and store the events of all loads."""
+        """Start the browser, and yield the session. At exit close the browser, and store the events of all loads."""
         with self.stored(context) as events, contextlib.ExitStack() as browser:
             ui = browser.enter_context(context.open_ui())
             yield _Session(context, parameters, self, browser, ui, events)
 
     @contextlib.contextmanager
     def stored(self, context: Context) -> Iterator[dict[str, Sequence[Event]]]:
-        """Yield the mapping in which `load` collects the events of all loads; store them at the end, even on errors."""
+        """Yield an empty mapping to which `load` adds the events of each load. At exit, even on errors, store them."""
         events: dict[str, Sequence[Event]] = {}
         try:
             yield events
@@ -154,12 +159,12 @@ class PagesScenario(Scenario[PagesParameters]):
     def load(
         self, ui: Instrumented, events: dict[str, Sequence[Event]], parameters: PagesParameters, site: str, number: int
     ) -> dict[str, object]:
-        """Load a site's page once.
+        """Load the front page of a site once.
 
         Args:
             ui: the browser.
-            events: receives the events of the load under ``<site>-<number>``.
-            parameters: of the scenario.
+            events: mapping to which the browser's events of the load are added, under ``<site>-<number>``.
+            parameters: parameters of the scenario.
             site: name of the site.
             number: number of the round, from 1.
 
@@ -167,7 +172,7 @@ class PagesScenario(Scenario[PagesParameters]):
             Fields of the observation ``page``.
 
         Raises:
-            StepError: the page is not complete, or used another protocol.
+            StepError: the page is not complete, or an object was loaded over another HTTP version.
         """
         page, name = f"{self.name}: {site}", f"{site}-{number}"
         url = f"https://www.{site}{SUFFIX[parameters.http]}/"
@@ -200,7 +205,7 @@ class _Session(Session[PagesParameters]):
     events: dict[str, Sequence[Event]]
 
     def run(self) -> None:
-        """Load every site. Raises StepError when a page is not complete or used another protocol."""
+        """Load every site once in each round, with a new browser for each round. Raises StepError as `load`."""
         context, parameters = self.context, self.parameters
         for load in range(1, parameters.loads + 1):
             if load > 1:

@@ -1,5 +1,5 @@
-"""Scores that several apps share: page loads, video playback, uploads, sound, and the reordering delay of a connection.
+"""Compute scores that several scenarios share: of page loads, video playback, uploads, sound and reordering delay.
 
-The ``scores`` module of a scenario imports them. Scores of a single app are in its folder. Scores of every scenario,
-e.g. of hand-overs, are in `mplab.analysis.scores`. Nothing here runs in a cell.
+The module ``scores`` of a scenario imports them. Scores of a single scenario are in its folder; scores that all
+scenarios have, e.g. of hand-overs, are in `mplab.analysis.scores`. Nothing in this package runs in a cell.
 """

@@ -1,7 +1,7 @@
-"""Score page loads, for the scenarios with a browser.
+"""Score page loads, for the scenarios that use a browser.
 
-An observation ``page`` is one load: ``site`` and the browser's measurements, times in seconds from the start of the
-navigation. Missing measurements are None.
+An observation ``page`` describes one load: ``site``, and the browser's measurements, with times in seconds from the
+start of the navigation. Missing measurements are None.
 """
 
 from collections import defaultdict
@@ -37,17 +37,18 @@ FIELDS: Mapping[str, str] = {
     "largest_contentful_paint": "largest_contentful_paint_s",
     "page_bytes": "transferred_bytes",
 }
-"""Metric per site → field of an observation ``page``."""
+"""Metric of a site's loads → field of the observation ``page`` that has its value."""
 
 
 def score(observations: Sequence[Observation], fields: Mapping[str, str] = FIELDS) -> list[Value]:
-    """Return the mean over a site's loads of each metric, and the mean of the sites' page load times.
+    """Return for each site the mean of each metric over its loads; and the mean page load time over all sites.
 
-    Page load time is navigation start → load event (han2015 §3.3). A missing measurement gives no value.
+    The page load time is the time from navigation start to the load event (han2015 §3.3). Missing measurements are left
+    out.
 
     Args:
-        observations: of a cell.
-        fields: metric → field of an observation ``page``: `FIELDS`, extended by the scenario's own metrics per site.
+        observations: all observations of a cell.
+        fields: metric of a site's loads → field of the observation ``page``: `FIELDS`, and metrics of the scenario.
     """
     pages: dict[str, list[Observation]] = defaultdict(list)
     for observation in observations:

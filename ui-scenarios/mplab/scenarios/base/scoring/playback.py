@@ -1,7 +1,7 @@
-"""Reconstruct the clips of a video player, with segments, stalls and buffer, and score the scenarios with video.
+"""Reconstruct from observations how clips were played, with segments, stalls and buffer; score video scenarios.
 
-Observations are those of the scenarios `youtube` and `dailymotion`. Each has the number of the clip in the order of
-the test (``visit``), its name (``clip``) and the time of the event (``at``, Unix seconds).
+The observations are those of the scenarios `youtube` and `dailymotion`. Each has the number of the clip in the order of
+the test (``visit``), the clip's name (``clip``) and the unix time of the event (``at``, s).
 """
 
 from collections import defaultdict
@@ -46,9 +46,9 @@ METRICS: tuple[Metric, ...] = (
 )
 
 _END_S = 0.1
-"""An event ``waiting`` closer than this to the end of a clip is no stall if the clip ended; seconds of video."""
+"""An event ``waiting`` at most this much video before the end of a clip, s, is no stall if the clip ended."""
 _HOST_BUFFER_S = 1.0
-"""A stall that begins with at least this much video in the buffer, in seconds, is caused by the host.
+"""A stall that begins with at least this much video in the buffer, s, is caused by the host.
 
 Stalls that the network causes begin below 0.3 s.
 """
@@ -56,15 +56,15 @@ Stalls that the network causes begin below 0.3 s.
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment of video that was loaded.
+    """A segment of video that the player has loaded.
 
     Attributes:
         number: number of the segment in the clip, from 0.
-        height: quality, as the height of the picture in lines.
-        rate_kbps: bitrate of its quality, from the manifest.
-        start_s: start of the segment in the clip, seconds.
-        duration_s: length, seconds.
-        done: time at which the last byte had arrived, Unix seconds.
+        height: height of the picture in lines, which names the quality.
+        rate_kbps: bitrate of this quality in the manifest, kbit/s.
+        start_s: position of the segment's start in the clip, s.
+        duration_s: length of the segment, s.
+        done: unix time at which the last byte had arrived, s.
     """
 
     number: int
@@ -75,20 +75,20 @@ class Segment:
     done: float
 
     def shown_s(self, until_s: float) -> float:
-        """Return how many seconds of the segment lie before the position ``until_s`` of the clip."""
+        """Return the length of the part of the segment before the position `until_s` of the clip, s."""
         return min(max(until_s - self.start_s, 0.0), self.duration_s)
 
 
 @dataclass(frozen=True)
 class PlayerSample:
-    """State of the player at one time.
+    """State of the video player at one time.
 
     Attributes:
-        at: Unix seconds.
-        media_s: position in the clip, seconds.
-        buffer_s: length of the buffered video, seconds.
-        frames: number of frames shown or dropped until then.
-        dropped: number of these frames that were too late for the screen.
+        at: unix time of the sample, s.
+        media_s: playback position in the clip, s.
+        buffer_s: length of the video in the buffer, s.
+        frames: number of frames shown or dropped since the clip's start.
+        dropped: number of frames dropped since the clip's start, because they were too late for the screen.
     """
 
     at: float
@@ -100,19 +100,19 @@ class PlayerSample:
 
 @dataclass(frozen=True)
 class Clip:
-    """A clip from the tap on it to the return to the list; times are Unix seconds.
+    """The playback of one clip, from the tap on the clip to the return to the list; times are unix times in s.
 
     Attributes:
         name: the clip's name.
         tapped: time of the tap.
         playing: time at which the picture began to move.
         end: time at which the clip ended or the user left it.
-        shown_s: position in the clip at ``end``, seconds: the length of the part that was played.
-        stalls: (start, end) of the stalls with an empty buffer; of all stalls if the player reports no buffer.
+        shown_s: playback position in the clip at ``end``, s: the length of the part that was played.
+        stalls: start and end of each stall with an empty buffer; of each stall if the player reports no buffer.
         host_stalls: number of stalls with video in the buffer; None if the player reports no segments.
         segments: video segments in the order of the clip; for a segment that was loaded twice, only the last load.
-        samples: samples of the player.
-        heights: offered qualities, lines, the smallest first.
+        samples: samples of the player's state in the order of time.
+        heights: picture heights of the qualities that the site offers, lines, the smallest first.
     """
 
     name: str
@@ -128,34 +128,34 @@ class Clip:
 
     @property
     def startup_delay_s(self) -> float:
-        """Return the time from the tap until the picture began to move, seconds."""
+        """Return the time from the tap until the picture began to move, s."""
         return self.playing - self.tapped
 
     @property
     def stalled_s(self) -> float:
-        """Return the total length of `stalls`, seconds."""
+        """Return the total length of `stalls`, s."""
         return sum(end - begin for begin, end in self.stalls)
 
     @property
     def watched_s(self) -> float:
-        """Return the time from the first motion to the end, stalls included, seconds."""
+        """Return the time from the first motion of the picture to `end`, stalls included, s."""
         return self.end - self.playing
 
     @property
     def shown(self) -> list[tuple[Segment, float]]:
-        """Return the segments that were played, each with the length of its played part, seconds."""
+        """Return the segments that were at least partly played, each with the length of its played part, s."""
         parts = [(segment, segment.shown_s(self.shown_s)) for segment in self.segments]
         return [(segment, seconds) for segment, seconds in parts if seconds > 0]
 
     @property
     def switches(self) -> int:
-        """Return the number of changes of quality between consecutive segments that were shown."""
+        """Return how often the quality changed from one played segment to the next."""
         heights = [segment.height for segment, _ in self.shown]
         return sum(height != following for height, following in pairwise(heights))
 
 
 def clips_of(observations: Iterable[Observation]) -> list[Clip]:
-    """Return the clips of a test in their order: those that were tapped, began to play, and were ended or left."""
+    """Return in order the clips of a cell that were tapped, began to play, and then ended or were left."""
     visits: dict[int, list[Observation]] = defaultdict(list)
     for observation in observations:
         if "visit" in observation and "at" in observation:
@@ -194,7 +194,10 @@ def _first(records: Sequence[Observation], event: str) -> Observation | None:
 
 
 def _stalls(records: Sequence[Observation], begin: float, over: Observation) -> Iterable[tuple[float, float, float]]:
-    """Yield (start, end, buffer at the start in s) of stalls: from a ``waiting`` to the next ``playing`` or the end."""
+    """Yield start and end, unix times in s, and buffer level at the start, s, of each stall of one clip.
+
+    A stall lasts from an event ``waiting`` to the next event ``playing``, or to the end of the clip.
+    """
     end = float(over["at"])
     since: tuple[float, float] | None = None
     for record in records:
@@ -243,14 +246,14 @@ def _samples(records: Sequence[Observation]) -> Iterable[PlayerSample]:
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return the values of `METRICS`; an empty list when no clip began to play.
+    """Return the values of `METRICS` for a cell; an empty list if no clip began to play.
 
-    - Startup delay: tap → first ``playing`` of the media element.
+    - The startup delay is the time from the tap to the first event ``playing`` of the media element.
     - A stall lasts from ``waiting`` to the next ``playing`` or the end, and starts with less than 1 s in the buffer.
       The ratio is the time in stalls divided by the time from the first motion to the end.
-    - Bitrates are those of the manifest, weighted by the time for which each segment was shown.
-    - A player that is observed only on the screen (Android) reports no segments and no buffer. Its clips have no
-      bitrates, qualities, buffer level and checks of the host.
+    - Bitrates are those in the manifest, weighted by the time for which each segment was shown.
+    - On Android the player is observed only by the screen, which shows neither segments nor the buffer. Bitrates,
+      qualities, buffer level and checks of the host then have no values.
     """
     clips = clips_of(observations)
     if not clips:
@@ -273,7 +276,7 @@ def score(observations: Sequence[Observation], tables: object, folder: object) -
 
 
 def _quality(clips: Sequence[Clip]) -> Iterable[Value]:
-    """Yield the mean bitrate, and the share of each quality; one that was offered but not shown has 0 %."""
+    """Yield the mean bitrate, and for each offered quality the share of the played time; 0 % if it was not shown."""
     shown = [pair for clip in clips for pair in clip.shown]
     seconds = sum(part for _, part in shown)
     if seconds == 0:

@@ -1,4 +1,4 @@
-"""Score uploads: time, goodput, and the share that arrived."""
+"""Score uploads: their time and goodput, and the share of the bytes that arrived."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,16 +27,16 @@ METRICS: tuple[Metric, ...] = (
 
 WINDOW_PACKETS = 250
 SMALLEST_CONNECTION_BYTES = 1_000_000
-"""Connections that send less are left out of the windows (baerts2015 §4.7.2)."""
+"""Connections that send fewer bytes are left out of the goodput in windows (baerts2015 §4.7.2)."""
 
 
 def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], folder: object) -> list[Value]:
-    """Return the values of each file, and for all files together the share that arrived and the goodput in windows.
+    """Return upload time and goodput of each file; for all files, the share that arrived and the goodput in windows.
 
-    ``upload_time`` is the time from the tap until the app shows that the server has the whole file; a cancelled file
-    has none. ``goodput`` is the file's bytes divided by the upload's duration; for a cancelled file, only the bytes
-    that the server received. An Android app does not report confirmed bytes. If the server's log is missing too, a
-    cancelled file has no goodput, and ``uploaded_share`` has no value.
+    ``upload_time`` is the time from the tap until the app shows that the server has the complete file; a cancelled
+    upload has none. ``goodput`` is the number of the file's bytes that the server received, divided by the duration of
+    the upload. If a cancelled upload has neither confirmed bytes (an Android app reports none) nor the server's log, it
+    has no goodput, and ``uploaded_share`` has no value.
     """
     timelines = {item["file"]: item["timeline"] for item in observations if item["event"] == "arrived"}
     values, begun, arrived = look_resolution(observations), 0, 0
@@ -62,9 +62,10 @@ def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame
 
 
 def _arrived_bytes(upload: Observation, timeline: Sequence[Sequence[float]]) -> int:
-    """Return the bytes that the server had at the end of an upload.
+    """Return the number of a file's bytes that the server had at the end of the upload.
 
-    For a cancelled upload, this is the larger of the bytes confirmed to the app and the bytes in the server's log.
+    For a cancelled upload, this is the larger of two numbers: bytes confirmed to the app, and bytes in the server's
+    log (`timeline`).
     """
     if upload["state"] == "done":
         return int(upload["size_bytes"])
@@ -81,7 +82,7 @@ class _Window:
     packets: int
 
     def bytes_between(self, start_s: float, end_s: float) -> float:
-        """Return the window's bytes that fall into an interval, assuming a constant rate in the window."""
+        """Return the number of bytes that the window sent in an interval, if its rate was constant."""
         common_s = min(end_s, self.end_s) - max(start_s, self.start_s)
         return self.bytes * common_s / (self.end_s - self.start_s) if common_s > 0 else 0.0
 
@@ -89,12 +90,13 @@ class _Window:
 def window_goodput_mbps(tables: Mapping[str, pl.DataFrame]) -> list[float]:
     """Return the phone's sending throughput, Mbit/s, in each window of 250 packets with payload.
 
-    The method is T* of baerts2015 §4.7.2, but with windows that do not overlap. Only connections that send at least
-    1 MB count, at the level of Multipath TCP if the connection has it. A window includes the bytes that the other
-    connections sent during it: it measures the phone even when a session uses one connection per path.
+    The method is T* of baerts2015 §4.7.2, but the windows do not overlap. Only connections that send at least 1 MB have
+    windows; a Multipath TCP connection counts as one connection. To the bytes of a window are added those that the
+    other connections sent at the same time: the result is the phone's throughput even if a session uses one connection
+    per path.
 
     Args:
-        tables: ``connections`` and ``throughput`` of mptrace.
+        tables: tables ``connections`` and ``throughput`` of mptrace.
     """
     large = {
         row["connection_id"]

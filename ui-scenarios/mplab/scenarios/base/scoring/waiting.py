@@ -1,4 +1,4 @@
-"""Compute how long bytes waited at the receiver for earlier bytes: the reordering delay of nikravesh2016 §3.3."""
+"""Compute the reordering delay (nikravesh2016 §3.3): how long bytes waited at the receiver for earlier bytes."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,17 +15,17 @@ Direction = Literal["up", "down"]
 DIRECTIONS: tuple[Direction, ...] = ("up", "down")
 
 _LOGS: Mapping[Direction, str] = {"down": "logs/agent.jsonl", "up": "logs/proxy.jsonl"}
-"""Direction → log of its receiver, which has the waiting times of a session's streams."""
+"""Direction → path in the cell's folder of the receiver's log, which has the waiting times of mpflex streams."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Time from the arrival of a byte until all earlier bytes have arrived; 0 for bytes in order.
+    """Reordering delay: the time from the arrival of a byte until all earlier bytes have arrived; 0 for bytes in order.
 
     Attributes:
-        mean_ms: mean over all bytes.
-        p95_ms: 95 % quantile over all bytes. For several connections, the mean of their quantiles, weighted by bytes.
-            None if only means are known.
+        mean_ms: mean over all bytes, ms.
+        p95_ms: 95 % quantile over all bytes, ms; for several connections, the mean of their quantiles weighted by
+            bytes. None if only means are known.
     """
 
     mean_ms: float
@@ -33,21 +33,18 @@ class Wait:
 
 
 def wait_of(tables: Mapping[str, pl.DataFrame], folder: Path, direction: Direction, port: int) -> Wait | None:
-    """Return the wait of bytes to or from a port of the servers, at the phone (``down``) or at the proxy (``up``).
+    """Return the reordering delay of a cell's traffic with one server port; None if captures or log lack the data.
 
-    For TCP and MPTCP, the wait comes from the captures of both ends (table ``reordering`` of ``mptrace ends``), at the
-    level of MPTCP if the connection has it. For a session (mpflex), two waits are added. The first is the wait within
-    the TCP connections of the session's paths, which carry all streams. The second is the wait of the port's streams
-    for bytes on another path, from the receiver's log.
+    For TCP and MPTCP, the delay comes from the captures of both ends (table ``reordering`` of ``mptrace ends``). For an
+    MPTCP connection it is the delay in its data sequence, not in its subflows. For a session of mpflex, two mean delays
+    are added: that within the TCP connections of the session's paths, which carry all streams; and that of the port's
+    streams, which wait for bytes on another path, from the receiver's log.
 
     Args:
-        tables: ``connections`` of the phone's captures.
+        tables: table ``connections`` of the phone's captures.
         folder: folder of the cell.
-        direction: ``up`` or ``down``.
-        port: port of the destination behind the proxy.
-
-    Returns:
-        None when the captures or the log lack the data.
+        direction: ``up``: the delay at the proxy; ``down``: the delay at the phone.
+        port: TCP port of the server behind the proxy.
     """
     path = folder / FOLDER / ENDS / "reordering.parquet"
     if not path.is_file():
@@ -62,7 +59,7 @@ def wait_of(tables: Mapping[str, pl.DataFrame], folder: Path, direction: Directi
 
 
 def _weighted(rows: pl.DataFrame) -> Wait | None:
-    """Return the wait over several rows, weighted by the bytes whose wait is known; None without such bytes."""
+    """Return the delay over rows of ``reordering``, weighted by the bytes of known delay; None without such bytes."""
     rows = rows.drop_nulls("delay_mean_ms").with_columns(known=pl.col("bytes") - pl.col("unknown_bytes"))
     known = int(rows["known"].sum())
     if not known:
@@ -72,7 +69,13 @@ def _weighted(rows: pl.DataFrame) -> Wait | None:
 
 
 def _in_session(log: Path, direction: Direction, port: int) -> float | None:
-    """Return the mean wait of the streams to a port, ms, weighted by bytes; None without such streams."""
+    """Return the mean delay of the mpflex streams to a port, ms, weighted by bytes; None without such streams.
+
+    Args:
+        log: log of the receiver.
+        direction: ``up`` or ``down``.
+        port: TCP port of the server.
+    """
     streams = [record for record in _records(log) if str(record.get("dst", "")).endswith(f":{port}")]
     weights = [
         (float(record["waited_ms"]), record[f"bytes_{direction}"]) for record in streams if "waited_ms" in record

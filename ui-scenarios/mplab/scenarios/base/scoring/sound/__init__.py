@@ -1,4 +1,4 @@
-"""Score recordings of a phone's sound: silences and skips."""
+"""Score recordings of a phone's sound: time to first sound, silences, and jumps of the playback position."""
 
 from mplab.scenarios.base.scoring.sound.melody import Melody
 from mplab.scenarios.base.scoring.sound.playback import METRICS, Playback, listen, playback, score, values, waits

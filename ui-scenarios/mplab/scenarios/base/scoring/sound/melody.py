@@ -1,8 +1,8 @@
-"""Align a recording with the melody that was sent, and find jumps of the playback.
+"""Find in a recording the positions of the melody that was sent, and from them the jumps of the playback.
 
-The melody has notes of equal length; each note is one of a few tones. Any second of the melody occurs only once in it.
-A scenario records the melody in an observation: ``{"note_s": …, "tones_hz": […], "notes": "3fa0…"}``. ``notes`` has
-one hexadecimal digit per note, an index into ``tones_hz``.
+The melody has notes of equal length; each note is one of a few tones. No sequence of one second occurs twice in it. A
+scenario writes the melody to an observation: ``{"note_s": …, "tones_hz": […], "notes": "3fa0…"}``. ``notes`` has one
+hexadecimal digit per note, an index into ``tones_hz``.
 """
 
 import itertools
@@ -16,20 +16,21 @@ from mplab.analysis.metric import Observation
 from mplab.scenarios.base.scoring.sound.recording import FRAME_S, Pause, Recording
 
 SKIP_S = 0.1
-"""Smallest jump in the melody that counts as a skip, s: the ends of a pause are too inexact for smaller ones."""
+"""Smallest jump in the melody that counts as a skip, s. Smaller ones are within the error of the pauses' lengths."""
 
 _WINDOW_FRAMES = 100
-"""Length of a window: 8.3 notes of 0.12 s. A sequence of eight notes of sixteen tones does not recur within minutes."""
+"""Length of the excerpts that are searched in the melody: 8.3 notes of 0.12 s. With sixteen tones, a sequence of eight
+notes does not recur within minutes."""
 _LEAST_FRAMES = 40
 _STEP_FRAMES = 10
 _SPECTRUM_S = 0.04
 _PURITY = 0.4
-"""Smallest share of a frame's energy in its tone; a frame below it has no note of a melody."""
+"""Smallest share of a frame's energy that its strongest tone must have; below it, the frame has no note."""
 _MATCH = 0.75
-"""Smallest share of a window's frames that must match; unrelated sequences match in 1/16 of the frames."""
+"""Smallest share of an excerpt's frames that must match the melody; unrelated sequences match in 1/16 of the frames."""
 _CERTAIN = 0.9
-"""A window of which this share matches at the expected position is not searched elsewhere. A note has twelve frames: a
-position that is off by two frames matches less well."""
+"""Share of an excerpt's frames that must match at the expected position, so that it is not searched elsewhere. A note
+has twelve frames: at a position that is wrong by two frames, fewer frames match."""
 _NEAR = (0, 1, -1, 2, -2)
 _COARSE = 4
 _TIE = 0.05
@@ -38,7 +39,7 @@ _NO_TONE = 255
 
 @dataclass(frozen=True)
 class Melody:
-    """Notes that are played in an endless loop."""
+    """A melody that is played in an endless loop, as its observation describes it (see this module)."""
 
     note_s: float
     tones_hz: tuple[float, ...]
@@ -46,15 +47,15 @@ class Melody:
 
     @classmethod
     def from_observation(cls, described: Observation) -> "Melody":
-        """Return the melody in a scenario's observation."""
+        """Return the melody that a scenario's observation describes."""
         return cls(float(described["note_s"]), tuple(described["tones_hz"]), str(described["notes"]))
 
     def then(self, other: "Melody") -> "Melody":
-        """Return this melody followed by another with the same tones and note length."""
+        """Return this melody followed by `other`, which must have the same tones and note length."""
         return Melody(self.note_s, self.tones_hz, self.notes + other.notes)
 
     def frames(self) -> NDArray[np.uint8]:
-        """Return the tone (index into `tones_hz`) of each frame of `FRAME_S`, for one round of the melody."""
+        """Return the tones of one round of the melody: for each frame of `FRAME_S`, the index into `tones_hz`."""
         tones = np.array([int(note, 16) for note in self.notes], dtype=np.uint8)
         count = round(len(tones) * self.note_s / FRAME_S)
         return np.asarray(tones[(np.arange(count) * FRAME_S / self.note_s + 1e-9).astype(int)])
@@ -62,11 +63,11 @@ class Melody:
 
 @dataclass(frozen=True)
 class Position:
-    """A place of the melody that was recognised in the recording.
+    """The position in the melody that was recognised at one time of the recording.
 
     Attributes:
         at_s: time from the start of the recording, s.
-        source_s: time from the start of the current round of the melody, s; less than the length of a round.
+        source_s: position in the melody, s from its first note; less than the melody's length.
     """
 
     at_s: float
@@ -75,11 +76,11 @@ class Position:
 
 @dataclass(frozen=True)
 class Skip:
-    """A jump of the position in the melody that no pause explains.
+    """A jump of the playback position in the melody that is not due to a pause.
 
     Attributes:
-        at_s: time of the jump from the recording's start, s.
-        jump_s: length of the part of the melody that was skipped, s; negative: that was repeated.
+        at_s: time of the jump, s from the start of the recording.
+        jump_s: length of the part of the melody that was left out, s; negative: of the part that was repeated.
     """
 
     at_s: float
@@ -88,12 +89,12 @@ class Skip:
 
 @dataclass(frozen=True)
 class Alignment:
-    """The positions in the melody at which a recording was found.
+    """The positions in a melody that were recognised in a recording.
 
     Attributes:
         positions: the recognised positions, in the order of the recording.
-        skips: the jumps between consecutive positions.
-        recognised: share of the sounding time in which the melody was found, 0 … 1.
+        skips: jumps of the playback between consecutive recognised positions.
+        recognised: share of the recording's time without pauses in which the melody was recognised, 0 … 1.
     """
 
     positions: tuple[Position, ...]
@@ -102,12 +103,12 @@ class Alignment:
 
 
 def align(recording: Recording, melody: Melody, silent: Sequence[Pause]) -> Alignment:
-    """Align a recording with the melody that was sent.
+    """Find the positions of a melody in a recording.
 
     Args:
         recording: the recorded sound.
-        melody: the melody, which repeats endlessly.
-        silent: all pauses of the recording, silences and glitches (`recording.pauses`).
+        melody: the melody that was sent, in an endless loop.
+        silent: all pauses of the recording, long and short ones (`recording.pauses`).
     """
     heard = _tones(recording, melody.tones_hz)
     sent = melody.frames()
@@ -129,7 +130,7 @@ def align(recording: Recording, melody: Melody, silent: Sequence[Pause]) -> Alig
 
 
 def _tones(recording: Recording, tones_hz: Sequence[float]) -> NDArray[np.uint8]:
-    """Return the tone (index into ``tones_hz``) of each frame; `_NO_TONE` for a frame without a pure tone."""
+    """Return for each frame of the recording the index of its tone in `tones_hz`; `_NO_TONE` without a pure tone."""
     size, hop = round(_SPECTRUM_S * recording.rate_hz), recording.frame_samples
     count = len(recording.samples) // hop
     # Each spectrum covers the samples around the middle of its frame.
@@ -147,7 +148,7 @@ def _tones(recording: Recording, tones_hz: Sequence[float]) -> NDArray[np.uint8]
 
 
 def _between(silent: Sequence[Pause], count: int) -> Iterator[tuple[int, int]]:
-    """Yield (first, end) frames of the parts without a pause."""
+    """Yield first frame and end frame (exclusive) of each part of the recording between two pauses."""
     first = 0
     for pause in silent:
         start, end = round(pause.start_s / FRAME_S), round(pause.end_s / FRAME_S)
@@ -168,9 +169,9 @@ def _windows(first: int, last: int) -> Iterator[tuple[int, int]]:
 
 
 def _best_offset(heard: NDArray[np.uint8], sent: NDArray[np.uint8], expected: int | None) -> int | None:
-    """Return the frame of the melody at which a window begins; None if the window matches nowhere.
+    """Return the frame of the melody `sent` at which the excerpt `heard` begins; None if it matches nowhere.
 
-    Among offsets that match about equally well, prefer the one nearest to ``expected`` (a frame of the melody).
+    Among frames that match about equally well, the one nearest to the frame `expected` is returned.
     """
     doubled = np.concatenate([sent, sent])
 
@@ -193,9 +194,9 @@ def _best_offset(heard: NDArray[np.uint8], sent: NDArray[np.uint8], expected: in
 
 
 def _candidates(heard: NDArray[np.uint8], sent: NDArray[np.uint8], doubled: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Return the frames of the melody that match about as well as the best one; empty if all matches are poor.
+    """Return all frames of the melody at which the excerpt `heard` matches about as well as at the best one.
 
-    Only one frame in `_COARSE` is compared.
+    The result is empty if the best match is poor. Only every `_COARSE`-th frame of the excerpt is compared.
     """
     compared = range(0, len(heard), _COARSE)
     picked = [frame for frame in compared if heard[frame] != _NO_TONE]
@@ -207,7 +208,7 @@ def _candidates(heard: NDArray[np.uint8], sent: NDArray[np.uint8], doubled: NDAr
 
 
 def _expected(positions: Sequence[Position], at_s: float, silent: Sequence[Pause], melody: Melody) -> int:
-    """Return the frame of the melody at ``at_s``, assuming no skip since the last position."""
+    """Return the frame of the melody that plays at `at_s` of the recording if nothing was skipped since `positions`."""
     last = positions[-1]
     played = at_s - last.at_s - _silent_between(silent, last.at_s, at_s)
     return round((last.source_s + played) / FRAME_S) % round(len(melody.notes) * melody.note_s / FRAME_S)

@@ -1,6 +1,6 @@
-"""Score a recording by the listener's experience.
+"""Score a recording of a phone's sound as its listener experiences it.
 
-A scenario records one observation ``sound``::
+The scenario writes one observation ``sound``::
 
     {"event": "sound", "file": "sound.wav", "began": <unix s of its first sample>, "tapped": <unix s>,
      "listened_s": 75.0, "melody": {"note_s": …, "tones_hz": […], "notes": "…"}}
@@ -25,7 +25,7 @@ from mplab.scenarios.base.scoring.sound.melody import Melody, Skip, align
 from mplab.scenarios.base.scoring.sound.recording import SILENCE_S, Pause, Recording, first_sound_s, pauses, read_wav
 
 _NOTICE_S = 0.5
-"""Maximum time from a player's report that it ran out of sound to the audible silence: the sound card's latency."""
+"""Longest time from a player's report that it ran out of sound to the audible silence, s: the sound card's latency."""
 
 _BLANKS = "baerts2015 §6.2.2, figures 6.6, 6.7 and 6.12"
 _SKIPS = "baerts2015 §6.2.1"
@@ -87,7 +87,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     LOOK_RESOLUTION,
 )
-"""The metrics of `values`, and `LOOK_RESOLUTION`."""
+"""The metrics that `values` computes, and `LOOK_RESOLUTION`."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,10 @@ class Playback:
     Attributes:
         recording: the recording from the tap on.
         first_sound_s: time of the first sound.
-        silences: pauses of `SILENCE_S` or longer after the first sound; the last can reach the recording's end.
-        glitches: shorter pauses after the first sound.
-        skips: jumps of the position in the melody.
-        recognised: share of the sounding time in which the melody was found, 0 … 1.
+        silences: pauses of at least `SILENCE_S` after the first sound; the last one can reach the recording's end.
+        glitches: shorter pauses after the first sound, of at least `GLITCH_S`.
+        skips: jumps of the playback position in the melody.
+        recognised: share of the time without pauses in which the melody was recognised, 0 … 1.
     """
 
     recording: Recording
@@ -112,12 +112,12 @@ class Playback:
 
     @property
     def silence_s(self) -> float:
-        """Return the total length of the silences, seconds."""
+        """Return the total length of the silences, s."""
         return sum(pause.duration_s for pause in self.silences)
 
 
 def playback(recording: Recording, melody: Melody) -> Playback:
-    """Analyse a recording that begins with the tap.
+    """Find silences, glitches and skips in a recording that begins with the tap.
 
     Raises:
         ValueError: the recording has no sound.
@@ -139,11 +139,11 @@ def playback(recording: Recording, melody: Melody) -> Playback:
 
 
 def listen(sound: Observation, file: Path) -> Playback:
-    """Analyse the recording of an observation ``sound`` for ``listened_s`` seconds after the tap.
+    """Find silences, glitches and skips in the ``listened_s`` seconds of a recording after the tap.
 
     Args:
-        sound: the observation.
-        file: its recording.
+        sound: the observation ``sound`` of the recording.
+        file: the recording.
 
     Raises:
         ValueError: the file is no 16-bit WAV file, has no sound, or is shorter than ``listened_s``.
@@ -158,18 +158,18 @@ def listen(sound: Observation, file: Path) -> Playback:
 
 
 def waits(observations: Sequence[Observation], sound: Observation) -> list[float]:
-    """Return the times at which the player reported (``player``) that it ran out of sound; seconds from the tap."""
+    """Return the times at which the player ran out of sound, by its observations ``player``; s from the tap."""
     players = [item for item in observations if item["event"] == "player"]
     return [item["at"] - sound["tapped"] for item in players if item["what"] == "waiting"]
 
 
 def values(heard: Playback, waits_s: Sequence[float]) -> list[Value]:
-    """Return a value of each of `METRICS` except `LOOK_RESOLUTION`.
+    """Return the values of `METRICS` for a recording, without `LOOK_RESOLUTION`.
 
     Args:
         heard: the audible playback.
         waits_s: times at which the player ran out of sound, s from the tap. A silence without such a time counts as
-            stutter, which the host caused.
+            stutter: the host caused it.
     """
     stutters = [
         pause.duration_s
@@ -193,10 +193,13 @@ def values(heard: Playback, waits_s: Sequence[float]) -> list[Value]:
 
 
 def seen(listened: Observation) -> list[Value]:
-    """Return the values for an app that was observed on the screen but not recorded (Android).
+    """Return the values of `METRICS` for an Android app, whose playback was timed by the screen and not recorded.
 
-    Glitches, skips, stutter and recognition have no values. Silences shorter than the time between two looks at the
-    screen can be missed. Return [] if no sound was observed (``startup_s`` is None).
+    The result has no values of glitches, skips, stutter and recognition. Silences that are shorter than the time
+    between two screen samples can be missed. The result is empty if the app never played (``startup_s`` is None).
+
+    Args:
+        listened: the observation ``listened``.
     """
     startup_s = listened["startup_s"]
     if startup_s is None:
@@ -214,14 +217,14 @@ def seen(listened: Observation) -> list[Value]:
 
 
 def score(observations: Sequence[Observation], folder: Path) -> list[Value]:
-    """Return the values of `METRICS` and of `INTERFACE_BYTES`.
+    """Return the values of `METRICS` and of `INTERFACE_BYTES` for a cell.
 
     Args:
-        observations: of a cell, with one ``sound``, or one ``listened`` from an Android app.
+        observations: all observations of the cell: one is ``sound`` or, with an Android app, ``listened``.
         folder: folder of the cell, which has the recording.
 
     Raises:
-        ValueError: as `listen`, or the recording is outside of ``folder``.
+        ValueError: as for `listen`; or the recording is outside of `folder`.
         FileNotFoundError: the recording is missing.
     """
     scores = [value for item in observations for value in interface_bytes(item)] + look_resolution(observations)
