@@ -55,7 +55,7 @@ class Spell:
 
 
 class Stall(TypedDict):
-    """A stall of a player after its playback has begun.
+    """A stall of a player after its playback has started.
 
     Attributes:
         at: unix time of the stall's start, s.
