@@ -65,7 +65,7 @@ func decode(path string, raw json.RawMessage, target reflect.Value) error {
 		}
 		return decode(path, raw, target.Elem())
 	case kind == reflect.Slice && !null:
-		list := reflect.Zero(target.Type())
+		list := reflect.MakeSlice(target.Type(), 0, 0) // not nil: an empty list differs from a missing one
 		err := Array(path, raw, func(path string, raw json.RawMessage) error {
 			item := reflect.New(target.Type().Elem()).Elem()
 			err := decode(path, raw, item)

@@ -27,6 +27,9 @@ func TestDecode(t *testing.T) {
 	if err := Decode([]byte(`{"at": null, "inner": null}`), &c); err != nil || c.Inner != nil {
 		t.Errorf("%+v, %v", c, err)
 	}
+	if err := Decode([]byte(`{"list": []}`), &c); err != nil || c.List == nil || len(c.List) != 0 {
+		t.Errorf("an empty list is not a missing one: %+v, %v", c, err)
+	}
 }
 
 func TestRefused(t *testing.T) {

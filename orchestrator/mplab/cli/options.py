@@ -107,6 +107,7 @@ TransportOption = Annotated[
 _OPTION_OF = {
     "allow_hooks=True": "--allow-hooks",
     "allow_lab=True": "--allow-lab",
+    "lab=FILE": "--lab FILE",
     "only_report=True": "--only report",
 }
 

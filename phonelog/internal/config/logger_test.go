@@ -33,6 +33,10 @@ func TestGoodLogger(t *testing.T) {
 	if err != nil || c.Upload.Needs(WhenWiFi) || c.Upload.Needs(WhenCharging) {
 		t.Errorf("%+v, %v", c, err)
 	}
+	c, err = LoadLogger(write(t, "logger.json", `{"device": "d", "store": "log", "record": [], "upload": {"url": "http://127.0.0.1:8443", "token_file": "`+dir+`/token", "wifi_interfaces": []}}`, 0o644))
+	if err != nil || len(c.Record) != 0 || len(c.Upload.WiFiInterfaces) != 0 {
+		t.Errorf("empty lists are no defaults: %+v, %v", c, err)
+	}
 }
 
 func TestBadLoggers(t *testing.T) {

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.cli.main import app
+from mplab.cli.options import naming_options
 from mplab.format.manifest import LabRecord, Manifest
 from mplab.format.record import utc_now
 from mplab.lab.catalog import catalog
@@ -133,7 +134,9 @@ def test_reproduce_uses_their_lab_only_when_it_is_allowed(tmp_path: Path, monkey
     bundle: Any = SimpleNamespace(
         archive=Path("theirs.tar.gz"), run=SimpleNamespace(directory=directory.path, counts={"ok": 1})
     )
-    with pytest.raises(InputError, match=r"theirs.tar.gz: lab.yaml: .*allow_lab=True uses it"):
+    with pytest.raises(InputError, match=r"theirs.tar.gz: lab.yaml: .*allow_lab=True uses it, lab=FILE another one$"):
+        plan_again(bundle, runs=tmp_path)
+    with pytest.raises(InputError, match=r"--allow-lab uses it, --lab FILE another one$"), naming_options():
         plan_again(bundle, runs=tmp_path)
     with pytest.raises(ReachedError):
         plan_again(bundle, runs=tmp_path, allow_lab=True)

@@ -59,7 +59,7 @@ func TestMoments(t *testing.T) {
 			t.Errorf("%d: mean %g, want %g; stdev %g, want %g", n, s.Mean(), mean, s.Stdev(), stdev)
 		}
 	}
-	if s := (&Series{}); s.Mean() != 0 || s.Stdev() != 0 || s.Quantiles(nil, .5)[0] != 0 || len(s.JudgedLimit()) != 0 {
+	if s := (&Series{}); s.Mean() != 0 || s.Stdev() != 0 || s.Quantiles(nil, .5)[0] != 0 || len(s.Kept()) != 0 {
 		t.Error("a series of nothing")
 	}
 }
@@ -91,13 +91,13 @@ func TestKeptNumbersAreSpreadEvenly(t *testing.T) {
 		}
 		s := series(limit, v)
 		var weight int64
-		for i, p := range s.JudgedLimit() {
+		for i, p := range s.Kept() {
 			if p.Value != weight || p.TimeNS != weight {
 				t.Fatalf("%d numbers: the one kept at %d is %v", n, i, p)
 			}
 			weight += int64(s.Weight(i))
 		}
-		if k := len(s.JudgedLimit()); weight != int64(n) || k > 2*limit || k < min(n, limit) {
+		if k := len(s.Kept()); weight != int64(n) || k > 2*limit || k < min(n, limit) {
 			t.Fatalf("%d numbers: %d kept, of weight %d", n, k, weight)
 		}
 	}

@@ -158,9 +158,9 @@ func (s *Series) at(rank int64, sorted []int64) float64 {
 	return float64(min(max(v, s.min), s.max))
 }
 
-// JudgedLimit returns the kept numbers in their order of arrival. They are valid until
+// Kept returns the kept numbers in their order of arrival. They are valid until
 // the next Add.
-func (s *Series) JudgedLimit() []Point { return s.kept }
+func (s *Series) Kept() []Point { return s.kept }
 
 // Weight returns how many numbers the i-th kept number represents: itself and
 // the dropped numbers after it. The sum of all weights is N.

@@ -58,7 +58,7 @@ func (d *direction) directionRow(row *tables.Direction) {
 func (e *Engine) seriesRows(c *Conn, subflow int32, level string, dir uint8, rtt *hist.Series, sizes *hist.Sizes) {
 	name := tables.Directions[dir]
 	if e.out.RTT != nil {
-		for i, sample := range rtt.JudgedLimit() {
+		for i, sample := range rtt.Kept() {
 			e.out.RTT.Add(tables.RTT{
 				ConnectionID: c.ID, SubflowID: subflow, Level: level, Direction: name,
 				TimeNS: sample.TimeNS, RTTMS: milliseconds(sample.Value), Weight: rtt.Weight(i),

@@ -66,7 +66,7 @@ func TestBehindTheEngine(t *testing.T) {
 	w := wired(r, out, &warnings)
 	w.connection(chunks, 1400)
 	rows := out.Connections.Rows()
-	if len(rows) != 1 || summary(rows[0]) != "web.example sni :0" || warnings != (tables.Warnings{}) || r.JudgedLimit() != 0 {
+	if len(rows) != 1 || summary(rows[0]) != "web.example sni :0" || warnings != (tables.Warnings{}) || r.Kept() != 0 {
 		t.Fatalf("%+v, %+v", rows, warnings)
 	}
 	objects := out.Objects.Rows()

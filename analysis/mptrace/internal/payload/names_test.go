@@ -80,8 +80,8 @@ func TestNamesInWhatWasCapturedOfTheFirstPacket(t *testing.T) {
 			p.Data(up, uint64(len(b))+1000, []byte("rest"), 2, 0)
 			p.End()
 			var row tables.Connection
-			if r.Describe(&row, c); summary(row) != want || r.JudgedLimit() != 0 {
-				t.Errorf("%s, want %s, %d bytes kept", summary(row), want, r.JudgedLimit())
+			if r.Describe(&row, c); summary(row) != want || r.Kept() != 0 {
+				t.Errorf("%s, want %s, %d bytes kept", summary(row), want, r.Kept())
 			}
 		}
 	}
@@ -92,8 +92,8 @@ func TestAConnectionIsOfNoCostOnceItsNameIsKnown(t *testing.T) {
 		r := payload.New(payload.Options{})
 		p := r.For(connection(443))
 		p.Data(up, 0, begin, 1, 0)
-		if r.JudgedLimit() != 0 {
-			t.Errorf("%.10q: %d bytes are kept", begin, r.JudgedLimit())
+		if r.Kept() != 0 {
+			t.Errorf("%.10q: %d bytes are kept", begin, r.Kept())
 		}
 		segment := make([]byte, 1400)
 		if n := testing.AllocsPerRun(100, func() { p.Data(down, 5000, segment, 2, 0) }); n != 0 {
@@ -266,8 +266,8 @@ func TestNamesFromDNSOverTCP(t *testing.T) {
 				p.Data(one.dir, one.offset, one.b, one.timeNS, one.subflow)
 			}
 			p.End()
-			if a, b := describe(r, "192.0.2.1", 1e12), describe(r, "192.0.2.2", 1e12); a != "one.example dns" || b != "two.example dns" || r.JudgedLimit() != 0 {
-				t.Errorf("%q, %q, %d bytes kept", a, b, r.JudgedLimit())
+			if a, b := describe(r, "192.0.2.1", 1e12), describe(r, "192.0.2.2", 1e12); a != "one.example dns" || b != "two.example dns" || r.Kept() != 0 {
+				t.Errorf("%q, %q, %d bytes kept", a, b, r.Kept())
 			}
 		}
 	}
@@ -307,8 +307,8 @@ func FuzzReader(f *testing.F) {
 				continue
 			}
 			p.Data(one.dir, one.offset, one.b, one.timeNS, one.subflow)
-			if r.JudgedLimit() > 1<<18 {
-				t.Fatalf("%d bytes are kept", r.JudgedLimit())
+			if r.Kept() > 1<<18 {
+				t.Fatalf("%d bytes are kept", r.Kept())
 			}
 		}
 		p.End()
@@ -321,8 +321,8 @@ func FuzzReader(f *testing.F) {
 		if !utf8.ValidString(strings.Join(texts, "")) {
 			t.Fatalf("%q", texts)
 		}
-		if r.JudgedLimit() != 0 {
-			t.Fatalf("%d bytes are kept after the end", r.JudgedLimit())
+		if r.Kept() != 0 {
+			t.Fatalf("%d bytes are kept after the end", r.Kept())
 		}
 	})
 }

@@ -69,8 +69,8 @@ func (r *Reader) For(c *mptcp.Conn) mptcp.Payload {
 	return newConn(r, c)
 }
 
-// JudgedLimit returns the memory in bytes that the current connections hold.
-func (r *Reader) JudgedLimit() int { return r.pool.Used() }
+// Kept returns the memory in bytes that the current connections hold.
+func (r *Reader) Kept() int { return r.pool.Used() }
 
 // UDP processes the payload of a UDP datagram from port 53.
 func (r *Reader) UDP(b []byte, timeNS int64) { r.dns.Answer(b, timeNS) }

@@ -334,15 +334,15 @@ func TestMemoryIsBounded(t *testing.T) {
 			if i != 40 { // a permanent hole
 				p.Data(one.dir, one.offset, one.b, one.timeNS, one.subflow)
 			}
-			if r.JudgedLimit() > 1<<20 {
-				t.Fatalf("%d bytes are kept", r.JudgedLimit())
+			if r.Kept() > 1<<20 {
+				t.Fatalf("%d bytes are kept", r.Kept())
 			}
 		}
 	}
 	for _, p := range open {
 		p.End()
 	}
-	if r.JudgedLimit() != 0 {
-		t.Errorf("%d bytes are kept after the end", r.JudgedLimit())
+	if r.Kept() != 0 {
+		t.Errorf("%d bytes are kept after the end", r.Kept())
 	}
 }

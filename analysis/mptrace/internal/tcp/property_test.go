@@ -109,7 +109,7 @@ func (a *audit) end(f *Flow) {
 			a.t.Fatalf("%+v", r)
 		}
 		var weight, acks int64
-		for i := range f.RTT(dir).JudgedLimit() {
+		for i := range f.RTT(dir).Kept() {
 			weight += int64(f.RTT(dir).Weight(i))
 		}
 		f.ACKSizes(dir).Each(func(_, count int64) { acks += count })

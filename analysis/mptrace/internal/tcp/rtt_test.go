@@ -72,7 +72,7 @@ func TestRoundTrips(t *testing.T) {
 			k.open()
 			c.play(k)
 			var got []int64
-			for _, s := range k.play(Options{Samples: -1}).one(t).RTT(Up).JudgedLimit() {
+			for _, s := range k.play(Options{Samples: -1}).one(t).RTT(Up).Kept() {
 				got = append(got, s.Value/ms)
 			}
 			if !slices.Equal(got, c.want) {
@@ -93,7 +93,7 @@ func TestSamplesAreThinned(t *testing.T) {
 	}
 	for _, c := range []struct{ limit, least, most int }{{100, 100, 200}, {-1, n, n}, {0, n, n}} {
 		f := k.play(Options{Samples: c.limit}).one(t)
-		samples, weight := f.RTT(Up).JudgedLimit(), 0
+		samples, weight := f.RTT(Up).Kept(), 0
 		for i := range samples {
 			weight += int(f.RTT(Up).Weight(i))
 		}

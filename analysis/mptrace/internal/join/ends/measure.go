@@ -220,7 +220,7 @@ func (m *measure) publish(f *flow, dir int) {
 		m.result.PathEnds = append(m.result.PathEnds, row)
 	}
 	if d := c.delays; d != nil {
-		for i, p := range d.over.JudgedLimit() {
+		for i, p := range d.over.Kept() {
 			m.result.OWD = append(m.result.OWD, OWD{id, sub, name, p.TimeNS, float64(p.Value+d.shortest) / 1e6, d.over.Weight(i)})
 		}
 	}

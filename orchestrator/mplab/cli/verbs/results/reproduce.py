@@ -93,6 +93,7 @@ def reproduce(
             if as_json:
                 print_json({"format": 1, "bundle": str(file), "broken": [asdict(part) for part in error.broken]})
             raise
+        display.clear()
         if as_json:
             print_json(_content(reproduction))
         elif reproduction.second is not None:
