@@ -87,13 +87,16 @@ class Agent:
             [self._phone.program(MPFLEX), "agent", "--config", self._config], log=self._log
         )
         wait_ready(self._process, self._log, name="mpflex agent")
-        if not wait_until(lambda: not self._missing(), _PATHS_TIMEOUT_S, interval_s=_POLL_S):
-            why = {record["interface"]: record.get("error", "") for record in self._path_events()}
-            words = "; ".join(f"{device}: {why.get(device) or 'no answer'}" for device in sorted(self._missing()))
-            raise DeviceError("mpflex agent", f"a path is missing after {_PATHS_TIMEOUT_S:g} s: {words}")
+        missing = set(self._paths)
 
-    def _missing(self) -> set[str]:
-        return set(self._paths) - {r["interface"] for r in self._path_events() if r["what"] == "attached"}
+        def attached() -> bool:
+            missing.difference_update(r["interface"] for r in self._path_events() if r["what"] == "attached")
+            return not missing
+
+        if not wait_until(attached, _PATHS_TIMEOUT_S, interval_s=_POLL_S):
+            why = {record["interface"]: record.get("error", "") for record in self._path_events()}
+            words = "; ".join(f"{device}: {why.get(device) or 'no answer'}" for device in sorted(missing))
+            raise DeviceError("mpflex agent", f"a path is missing after {_PATHS_TIMEOUT_S:g} s: {words}")
 
     def check_alive(self) -> None:
         """Raise DeviceError when the agent has ended unexpectedly."""

@@ -54,8 +54,15 @@ class SystemProxy:
                 self._phone.script(self._back)
 
     def _wait(self, address: str) -> None:
-        if not wait_until(lambda: self._address() == address, _TAKEN_TIMEOUT_S, interval_s=_POLL_S):
-            text = f"Android has not taken the proxy {address} in its settings: it says {self._address()}"
+        current = ""
+
+        def taken() -> bool:
+            nonlocal current
+            current = self._address()
+            return current == address
+
+        if not wait_until(taken, _TAKEN_TIMEOUT_S, interval_s=_POLL_S):
+            text = f"Android has not taken the proxy {address} in its settings: it says {current}"
             raise DeviceError(self._phone.label, text)
 
     def _address(self) -> str:

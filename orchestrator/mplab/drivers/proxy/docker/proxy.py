@@ -158,11 +158,15 @@ class DockerProxy:
             raise DeviceError(SERVICE, f"its configuration cannot be written: {error}") from error
 
     def _wait_ready(self, mark: int) -> None:
+        lines: list[tuple[int, bytes]] = []
+
         def ready() -> bool:
-            return any(record["event"] == "ready" for record in parse_records(self._lines(mark)))
+            nonlocal lines
+            lines = self._lines(mark)
+            return any(record["event"] == "ready" for record in parse_records(lines))
 
         if not wait_until(ready, _READY_TIMEOUT_S, interval_s=_POLL_S):
-            output = b"\n".join(line for _, line in self._lines(mark)).decode(errors="replace")
+            output = b"\n".join(line for _, line in lines).decode(errors="replace")
             raise DeviceError(SERVICE, f"does not listen after {_READY_TIMEOUT_S:g} s", stderr=output)
 
     def stop(self) -> None:
