@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import secrets
 import socket
 import struct
 from collections.abc import Awaitable, Callable
@@ -13,7 +14,9 @@ from typing import Any
 from mplab.base.errors import DeviceError, LabNotReadyError, MplabError
 
 _PREFIX = "mplab-device/"
-_LISTED = re.compile(rf"@({re.escape(_PREFIX)}\d+/[A-Za-z0-9._-]+)")
+_PROCESS = secrets.token_hex(8)
+"""Name of this process. Its id does not suffice: processes of other PID namespaces can have the same id."""
+_LISTED = re.compile(rf"@({re.escape(_PREFIX)}[0-9a-f]+/[A-Za-z0-9._-]+)")
 _TIMEOUT_S = 60.0
 _CREDENTIALS = struct.Struct("3i")
 
@@ -23,14 +26,9 @@ Operation = Callable[[Message], Awaitable[Message]]
 """Function that carries out a request, and returns the answer without the key ``ok``."""
 
 
-def control_name(pid: int, serial: str) -> str:
-    """Return the name of the control socket of a device, without the leading zero byte.
-
-    Args:
-        pid: id of the device's process.
-        serial: serial number of the device.
-    """
-    return f"{_PREFIX}{pid}/{serial}"
+def control_name(serial: str) -> str:
+    """Return the name of the control socket of this process's device, without the leading zero byte."""
+    return f"{_PREFIX}{_PROCESS}/{serial}"
 
 
 class ControlServer:

@@ -56,7 +56,7 @@ async def serve(settings: DeviceSettings) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, ended.set)
-    control = ControlServer(control_name(os.getpid(), device.state.serial), _Operations(device))
+    control = ControlServer(control_name(device.state.serial), _Operations(device))
     try:
         await device.start()
         await control.start()
@@ -126,7 +126,7 @@ def facts(device: EmulatedDevice) -> Message:
         "android": state.model.android,
         "rooted": state.rooted,
         "mptcp": state.model.mptcp,
-        "control": control_name(os.getpid(), state.serial),
+        "control": control_name(state.serial),
         "pid": os.getpid(),
         "system_pid": device.system.pid,
     }
