@@ -62,7 +62,7 @@ class Captures:
 
     Args:
         points: interfaces to capture on.
-        mode: ``headers`` only, ``payload``: headers and payload, or ``off``: no capture.
+        mode: ``headers``: only headers; ``payload``: headers and payload; ``off``: no capture.
         directory: folder of the cell.
     """
 
@@ -94,8 +94,8 @@ class Captures:
         """Stop all captures and return one result for each.
 
         Raises:
-            DeviceError: a capture ended early (disk full, interface removed) or could not be stopped. After the latter,
-                call `stop` again for the captures that still run.
+            DeviceError: a capture ended early (disk full, interface removed) or could not be stopped. If one could
+                not be stopped, call `stop` again for the captures that still run.
         """
         ended = []
         while self._running:

@@ -44,7 +44,7 @@ def build_sites(target: Path, seed: int = DEFAULT_SEED) -> SiteIndex:
 
 
 def _key(seed: int) -> str:
-    """Return a hash of the inputs of all sites: code, table of sites, numpy version, seed."""
+    """Return a hash of the inputs from which all sites are generated: code, table of sites, numpy version, seed."""
     digest = hashlib.sha256(f"{seed} {importlib.metadata.version('numpy')}".encode())
     for path in [DATA_DIR / "sites.yaml", *_MADE_BY]:
         digest.update(path.read_bytes())
@@ -80,7 +80,10 @@ SIZES_BYTES = (
 
 
 def stream_bytes(size: int) -> bytes:
-    """Return the first `size` bytes of the stream: raw PCG64 outputs, 64 bit, little endian, equal in every numpy."""
+    """Return the first `size` bytes of the random stream that the files of ``dl.lab`` contain.
+
+    The stream consists of raw PCG64 outputs, 64 bit, little endian, which are equal in every numpy.
+    """
     with deferred("slow to import, needed once"):
         import numpy as np
     words = np.random.PCG64(STREAM_SEED).random_raw(-(-size // 8))
@@ -88,7 +91,7 @@ def stream_bytes(size: int) -> bytes:
 
 
 def ensure_file(folder: Path, size: int, name: str = "") -> Path:
-    """Make the file ``folder/<size>`` (or ``folder/<name>``) of `size` bytes unless it exists; return its path."""
+    """Make the file ``folder/<size>`` (or ``folder/<name>``) unless it exists with `size` bytes; return its path."""
     path = folder / (name or str(size))
     if not path.exists() or path.stat().st_size != size:
         folder.mkdir(parents=True, exist_ok=True)

@@ -51,7 +51,7 @@ def version_tuple(version: str) -> tuple[int, ...]:
 
 
 def has_http2_directive(version: str) -> bool:
-    """Return True when nginx `version` has the directive ``http2``; older versions have an option of ``listen``."""
+    """Return True if nginx `version` has the directive ``http2``; older ones have an option of ``listen`` instead."""
     return version_tuple(version) >= _HTTP2_DIRECTIVE_SINCE
 
 

@@ -23,7 +23,7 @@ FRAME = (
 
 
 def png(size: int, rng: np.random.Generator) -> bytes:
-    """Return a PNG image of one colour with exactly `size` bytes and about 4 pixels per byte, at most 400 × 300.
+    """Return a PNG file of `size` bytes: an image of one colour, about 4 pixels per byte, at most 400 × 300 pixels.
 
     Raises:
         ValueError: `size` is smaller than the PNG without padding.
@@ -98,7 +98,7 @@ def data_json(size: int, rng: np.random.Generator) -> bytes:
 
 
 def script_parts(images: Sequence[str], scripts: Sequence[str], data: Sequence[str]) -> list[str]:
-    """Return the parts, for `padded_text`, of JavaScript that inserts images and scripts and fetches data.
+    """Return JavaScript that inserts images and scripts and fetches data, as parts that `padded_text` joins.
 
     The page's load event does not wait for ``fetch``. Therefore the script keeps the document of a hidden frame open,
     which delays the load event until the data has arrived.
@@ -119,7 +119,9 @@ def script_parts(images: Sequence[str], scripts: Sequence[str], data: Sequence[s
 
 
 def sheet_parts(number: int, images: Mapping[int, str]) -> list[str]:
-    """Return the parts, for `padded_text`, of a style sheet whose rules ``.b<number>`` have background images.
+    """Return a style sheet that shows background images, as parts that `padded_text` joins.
+
+    The rule for image 7 applies to the HTML class ``b7``.
 
     Args:
         number: number of the style sheet.

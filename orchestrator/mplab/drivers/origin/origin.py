@@ -206,7 +206,7 @@ class Origin:
         return delay_by_prefix()
 
     def make_home(self, directory: Path) -> Path:
-        """Make `directory` a home folder in which browsers trust the lab's authority; return it. Needs `prepare`.
+        """Make `directory` a home folder in which browsers trust the lab's authority; return it. Call `prepare` before.
 
         Raises:
             LabNotReadyError: certutil is missing or failed.

@@ -1,4 +1,4 @@
-"""Services behind the proxy that apps need, one folder each in ``proxy-docker/``."""
+"""Services that apps need, such as XMPP; they run behind the proxy. Folder: ``proxy-docker/mplab/services/NAME``."""
 
 from mplab.drivers.services.protocol import (
     DRIVERS,

@@ -1,4 +1,4 @@
-"""`Service`, the base class of services behind the proxy; their context in a lab; the installed services."""
+"""`Service`, the base class of services behind the proxy, `ServiceContext`, and functions that find services."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

@@ -23,7 +23,7 @@ _POLL_S = 0.05
 
 @dataclass(frozen=True)
 class LogMark:
-    """Sizes of log files at one time, to find later what was appended to them.
+    """Sizes of log files at one time, by which bytes that are appended later can be found.
 
     Attributes:
         sizes: log file → its size, bytes.
@@ -37,7 +37,7 @@ class LogMark:
         return cls({log: log.stat().st_size if log.exists() else 0 for log in logs})
 
     def keep(self, directory: Path) -> None:
-        """Copy the bytes that each log has gained since `of` into a file of the same name in `directory`."""
+        """Copy the bytes that were appended to each log since this mark into a file of the same name in `directory`."""
         directory.mkdir(exist_ok=True)
         for log, size in self.sizes.items():
             with suppress(FileNotFoundError), log.open("rb") as source:
@@ -190,7 +190,7 @@ class RunningServices:
         check_each(partial(self._check_alive, name) for name in self._entries)
 
     def check(self, names: Sequence[str]) -> None:
-        """Check that the services `names` run and answer correctly.
+        """Check that the services `names` of this lab run and answer correctly.
 
         Raises:
             DeviceError: a service does not answer correctly.

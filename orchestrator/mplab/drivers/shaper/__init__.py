@@ -1,4 +1,4 @@
-"""Shapers: apply link conditions to paths, and verify them."""
+"""Drivers of shapers, which apply link conditions (rate, delay, loss, queue) to the network paths of phones."""
 
 from mplab.drivers.shaper.protocol import PathMeasurement, ProbeError, Shaper
 

@@ -16,11 +16,11 @@ Prober = Callable[[Mapping[str, PathCondition]], Mapping[str, PathMeasurement]]
 class ShapedPath(TypedDict, total=False):
     """State of one path of a phone, read from the machine that shapes it.
 
-    Only `where` is set if no condition is applied to the path.
+    If no condition is applied to the path, the dictionary has only the key `where`.
 
     Attributes:
-        where: name of the machine that shapes the path.
-        of: packets that are shaped, as text: ``10.0.0.2 at phy0-ap0``.
+        where: name of the machine that shapes the path: ``server proxy``.
+        of: address and interface that select the shaped packets: ``10.0.0.2 at phy0-ap0``.
         up: condition of packets from the phone, as the machine reports it.
         down: condition of packets towards the phone, as the machine reports it.
     """
@@ -38,7 +38,7 @@ class AttachedShaper:
 
     Args:
         phone: name of the phone in the lab file.
-        paths: paths of this phone, each with the held machine that shapes it.
+        paths: paths of this phone, each with the machine that shapes it and that this process already holds.
         prober: measures paths from this phone, end to end.
     """
 
@@ -55,14 +55,14 @@ class AttachedShaper:
         """Apply each path's condition at the machine that shapes the path.
 
         `seed` has an effect only if kernel and tc support it (Linux 6.7 or later); older kernels choose their own
-        random numbers. A path without a machine accepts only the condition `OPEN`. A round-trip time behind the proxy
-        (`core_rtt_ms`) is refused.
+        random numbers. A path without a machine accepts only the condition `OPEN` (no limit). A round-trip time behind
+        the proxy (`core_rtt_ms`) is refused.
 
         Raises:
             LabNotReadyError: `core_rtt_ms` is not 0, a path without a machine has a condition other than `OPEN`, a
                 machine cannot apply a condition, or the hold on a machine was lost and cannot be renewed.
-            DeviceError: a machine refused a condition; the conditions of all paths of this phone are then removed. Or
-                earlier changes on a machine whose hold was lost cannot be undone.
+            DeviceError: a machine refused a condition; the conditions of all paths of this phone are then removed.
+                This error is also raised when a lost hold is renewed and earlier changes cannot be undone.
         """
         if core_rtt_ms:
             raise LabNotReadyError(
@@ -109,7 +109,7 @@ class AttachedShaper:
             machine.shaping.unshape(self._key(interface))
 
     def state(self) -> Mapping[str, ShapedPath]:
-        """Return the state of each path, with the conditions that its machine's kernel reports, by interface."""
+        """Return the state of each path, by interface; the shaping machine's kernel reports the conditions."""
         self.check_alive()
         states = {machine.name: machine.shaping.state() for machine, _ in self._machines.values()}
         paths: dict[str, ShapedPath] = {}
@@ -120,7 +120,7 @@ class AttachedShaper:
         return paths
 
     def where(self, interface: str) -> str:
-        """Return the machine that shapes a path, as text for reports: ``server proxy (tc)``; or ``not shaped``."""
+        """Return name and method of the machine that shapes a path: ``server proxy (tc)``; or ``not shaped``."""
         if interface not in self._machines:
             return NOT_SHAPED
         machine, _ = self._machines[interface]

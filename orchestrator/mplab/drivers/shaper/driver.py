@@ -5,7 +5,7 @@ Each kind of shaper is a package with a module `driver`, whose object `DRIVER` i
 
 * `MachineDriver`: a machine with an entry in the lab file that this host can reach (a router, a server, a phone).
 * `InsideDriver`: a machine that a virtual lab boots in its own namespaces.
-* `PhoneShaperDriver`: a phone that shapes its own paths; the commands use the connection of the run.
+* `PhoneShaperDriver`: a phone that shapes its own paths; the run sends the commands over its connection to the phone.
 * `EmulatorDriver`: the link emulator of the virtual lab.
 
 Reading a lab file imports the module `driver`. The module therefore imports slow modules only when they are used.
@@ -38,14 +38,14 @@ NOTHING_NEEDED = "nothing needs to be installed: its dead-man's switch runs whil
 
 
 class ShaperDriver(ShaperKind, ABC):
-    """Base class of the drivers, one per kind of shaper. `ShaperKind` documents its other attributes."""
+    """Base class of all shaper drivers. `ShaperKind` documents the attributes that this class inherits from it."""
 
     programs: tuple[Program, ...] = ()
     """Programs that this kind of shaper needs on this host, in addition to those that every lab needs."""
 
 
 class EntryDriver(ShaperDriver, Generic[Settings]):
-    """Base class for kinds of shapers that have entries in lab files."""
+    """Base class of the drivers for shapers that are entries in a lab file."""
 
     @abstractmethod
     def check(self, machine: ShapingMachine[Settings], lab_file: str) -> Iterator[Finding]:
@@ -68,13 +68,13 @@ class MachineState(Protocol):
 
 
 class MachineDriver(EntryDriver[Settings]):
-    """Base class for kinds of machines that this host can reach: a router, a server, a phone with a root shell."""
+    """Base class of drivers for machines that this host can reach: a router, a server, a phone with a root shell."""
 
     @abstractmethod
     def where(self, machine: ShapingMachine[Settings]) -> str:
-        """Return the address of the machine.
+        """Return text that identifies the machine in every lab file: ``root@192.168.1.1:22``, or a command line.
 
-        The name of the machine's lock is made from the address, so all lab files use the same lock.
+        mplab's lock for the machine is named after this text, so only one process at a time can hold the machine.
         """
 
     @abstractmethod
@@ -86,19 +86,19 @@ class MachineDriver(EntryDriver[Settings]):
 
     @abstractmethod
     def uses(self, machine: ShapingMachine[Settings]) -> str:
-        """Return one phrase that names the entry's real resource: an SSH login, an interface of this host, a command.
+        """Return one phrase about the resource that the entry uses: an SSH login, an interface of this host, a command.
 
-        mplab shows the phrase to the user who must allow a lab file.
+        mplab shows the phrase when it asks the user to allow the lab file.
         """
 
     @abstractmethod
     def restore(self, label: str, settings: Settings, token: str) -> None:
-        """Release a machine for a process that died while it held the machine; do nothing if that hold has ended.
+        """Release a machine whose holder has died; do nothing if the hold named `token` has already ended.
 
         Args:
             label: name of the machine, for messages.
             settings: entry of the machine in the lab file.
-            token: name of the hold; see `Owner.token`.
+            token: name under which the dead process held the machine; see `Owner.token`.
 
         Raises:
             MplabError: the machine cannot be reached, or a change could not be undone.
@@ -106,7 +106,7 @@ class MachineDriver(EntryDriver[Settings]):
 
     @abstractmethod
     def give_back(self, machine: ShapingMachine[Settings]) -> None:
-        """Undo all changes on the machine and release it, whoever holds it.
+        """Undo all changes on the machine and release it, even if another process holds it.
 
         Raises:
             LabNotReadyError: a change could not be undone.
@@ -114,10 +114,14 @@ class MachineDriver(EntryDriver[Settings]):
 
     @abstractmethod
     def show(self, machine: ShapingMachine[Settings]) -> MachineState:
-        """Return mplab's files on the machine, and its holder. Raises LabNotReadyError when it cannot be reached."""
+        """Return, for users, mplab's files on the machine and the process that holds it.
+
+        Raises:
+            LabNotReadyError: the machine cannot be reached.
+        """
 
     def install(self, _machine: ShapingMachine[Settings]) -> str:
-        """Install the software that the machine needs so that it can be held; return a sentence with the result.
+        """Install the software that a machine must have before it can be held; return a sentence with the result.
 
         By default, no software is needed. Raises LabNotReadyError on failure.
         """
@@ -155,7 +159,7 @@ class BootedMachine(Protocol):
 
     @property
     def machine(self) -> ShapingMachine[BaseModel]:
-        """Entry that describes the started machine like a real one, so that its kind's `MachineDriver` can hold it."""
+        """Lab-file entry that describes the started machine like a real one, so that a `MachineDriver` can hold it."""
 
     def start(self) -> None:
         """Connect the machine's interfaces to the lab, and boot it."""
@@ -175,7 +179,7 @@ class BootedMachine(Protocol):
 
 
 class InsideDriver(EntryDriver[Settings]):
-    """Base class for kinds of machines that a virtual lab boots in place of its node ``router``."""
+    """Base class of the drivers for machines that a virtual lab boots in place of its node ``router``."""
 
     inside = True
 
@@ -203,9 +207,9 @@ class InsideDriver(EntryDriver[Settings]):
 
 
 class PhoneShaperDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
-    """Base class for kinds of phones that shape their own paths during a run.
+    """Base class of the drivers for phones that shape their own paths during a run.
 
-    The shaper driver has the same name as the driver of the phone.
+    The shaper driver has the same name as the phone driver by which the run controls the phone.
     """
 
     @abstractmethod
@@ -219,7 +223,7 @@ class PhoneShaperDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
         """Yield findings for `mplab doctor` about the shaping of a connected phone.
 
         Raises:
-            MplabError: the phone is lost.
+            MplabError: the connection to the phone is lost.
         """
 
 
@@ -245,13 +249,16 @@ class EmulatedNetwork:
 
 
 class EmulatorDriver(ShaperDriver):
-    """Base class for link emulators of virtual labs."""
+    """Base class of the drivers for link emulators of virtual labs."""
 
     section: Section = ""
     settings: type[BaseModel] = BaseModel
 
     def check(self) -> Iterator[Finding]:
-        """Yield findings for `mplab doctor`; change nothing, raise nothing. By default, look only for `programs`."""
+        """Yield findings for `mplab doctor`; change nothing, raise nothing.
+
+        By default, report only whether `programs` are installed.
+        """
         missing = [program for program in self.programs if program.find() is None]
         for program in missing:
             yield Finding(f"shaper {self.name}", "missing", f"{program.name}: not found", program.remedy)
@@ -283,7 +290,7 @@ def reachable_driver_of(machine: ShapingMachine[Settings]) -> MachineDriver[Sett
 
 
 def machine_driver(name: str) -> MachineDriver[Any]:
-    """Return the driver `name`, which is for machines that this host can reach. Raises as `Drivers.load` does."""
+    """Return the `MachineDriver` that is registered as `name`. Raises as `Drivers.load` does."""
     return _MACHINES.load(name)
 
 

@@ -1,4 +1,7 @@
-"""Hold shaping machines: `Owner` is the run or user that holds them, `held_machines` holds machines of a lab file."""
+"""Hold shaping machines, so that no other process can shape with them.
+
+`Owner` is the run or user that holds machines. `held_machines` holds machines of a lab file during a context.
+"""
 
 import contextlib
 import os
@@ -43,7 +46,7 @@ class Owner:
         return resource_lock(shaping_resource(where), run_id=self.run_id)
 
     def token(self) -> str:
-        """Return a name for a new hold, unique over all processes and hosts: ``run@host:pid:time``."""
+        """Return a name for a new hold on a machine, unique over all processes and hosts: ``run@host:pid:time``."""
         return f"{self.run_id or 'mplab'}@{platform.node()}:{os.getpid()}:{time.time_ns()}"
 
 
@@ -62,7 +65,7 @@ _log = structlog.get_logger(__name__)
 def undo_directory() -> Path:
     """Return the folder of undo journals: ``$XDG_STATE_HOME/mplab/undo``, by default ``~/.local/state/mplab/undo``.
 
-    The folder must survive a reboot of this host, because the shaping on other machines survives it, too.
+    The folder must survive a reboot of this host, because the shaping on other machines survives the reboot, too.
     """
     return state_directory() / "undo"
 
@@ -71,7 +74,7 @@ def undo_directory() -> Path:
 def held_machines(
     machines: Iterable[ShapingMachine[BaseModel]], *, run_id: str = "", directory: Path | None = None
 ) -> Iterator[dict[str, HeldMachine]]:
-    """Hold machines during the context and yield them by name; first undo the changes that dead runs have left.
+    """Hold machines during the context; yield them by name. First undo changes that killed runs have left on machines.
 
     Args:
         machines: machines that this host can reach.

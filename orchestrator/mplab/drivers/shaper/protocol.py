@@ -1,4 +1,4 @@
-"""Protocols of shapers, which apply link conditions to a phone's paths, and of the machines on which they shape."""
+"""Protocols of shapers, which apply link conditions to a phone's paths, and of the machines that shapers use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Shaper(Protocol):
         """
 
     def change(self, interface: str, condition: PathCondition) -> None:
-        """Replace the condition of one path without a restart: its random losses and packet-delivery trace continue."""
+        """Replace the condition of one path; the path's random losses and packet-delivery trace continue."""
 
     def clear(self) -> None:
         """Remove the conditions of all paths of the phone."""
@@ -123,7 +123,7 @@ class PathState(TypedDict):
     """Applied conditions of one path.
 
     Attributes:
-        of: selector of the path as text: ``10.0.0.2 at phy0-ap0``.
+        of: address and interface that select the path's packets: ``10.0.0.2 at phy0-ap0``.
         up: condition of packets from the phone, as the machine reports it.
         down: condition of packets towards the phone, as the machine reports it.
     """
@@ -193,7 +193,7 @@ class HeldMachine(Protocol):
 
     @property
     def shaping(self) -> PathShaping:
-        """Object that shapes paths on the machine. Raises DeviceError when the machine was never held."""
+        """Object that shapes paths on the machine. Raises DeviceError if this process has never held the machine."""
 
     @property
     def hold(self) -> Alive:
@@ -203,6 +203,6 @@ class HeldMachine(Protocol):
         """Hold the machine again if the hold was lost; afterwards, no path is shaped.
 
         Raises:
-            LabNotReadyError: the machine does not return, or another owner holds it now.
+            LabNotReadyError: the machine does not answer again, or another owner holds it now.
             DeviceError: earlier changes on the machine cannot be undone.
         """

@@ -1,7 +1,8 @@
-"""Release a machine held by a dead run: ``python -m mplab.drivers.shaper.restore LABEL KIND SETTINGS TOKEN``.
+"""Release a machine whose holder has died: ``python -m mplab.drivers.shaper.restore LABEL KIND SETTINGS TOKEN``.
 
-The undo journal contains such command lines. KIND is the name of a driver, SETTINGS the JSON of the machine's entry in
-the lab file, TOKEN the name under which the run held the machine (`Owner.token`).
+The undo journal contains such command lines. LABEL is the machine's name for messages, KIND is the name of its driver,
+and SETTINGS is the JSON of its entry in the lab file. TOKEN is the name under which a run or a user's command held the
+machine (`Owner.token`).
 """
 
 import sys
@@ -14,11 +15,11 @@ from mplab.drivers.shaper.driver import machine_driver
 
 
 def restore_argv(label: str, kind: str, settings: BaseModel) -> list[str]:
-    """Return a command line that releases a machine from another process; the caller must append the hold's name.
+    """Return a command line by which another process releases a machine; the caller must append the hold's name.
 
     Args:
         label: name of the machine, for messages.
-        kind: name of its driver.
+        kind: name of the machine's driver.
         settings: entry of the machine in the lab file.
     """
     return [
@@ -28,9 +29,9 @@ def restore_argv(label: str, kind: str, settings: BaseModel) -> list[str]:
 
 
 def main(argv: list[str]) -> int:
-    """Release the machine that `argv` names: LABEL, KIND, SETTINGS, TOKEN; return the exit code.
+    """Release a machine whose holder has died; `argv` is LABEL, KIND, SETTINGS and TOKEN. Return the exit code.
 
-    The exit code is also 0 when the dead run no longer held the machine.
+    The exit code is also 0 if the hold named TOKEN has already ended.
     """
     label, kind, text, token = argv
     try:

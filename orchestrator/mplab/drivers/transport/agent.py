@@ -127,7 +127,7 @@ class Agent:
         return [record for record in self.records() if record["event"] == "path"]
 
     def check(self, *, subflows: int) -> ActiveCheck:
-        """Open a test connection or session from phone to proxy, configured like the agent; return its description.
+        """Open a test connection or session to the proxy with the agent's settings; return a description of it.
 
         Args:
             subflows: number of subflows (or paths of a session) to wait for.

@@ -21,13 +21,13 @@ _NETWORKS = {WLAN: "WiFi", RMNET: "cellular"}
 
 @dataclass(frozen=True)
 class TransportChance:
-    """Result of the check whether a transport is possible on a phone.
+    """Result of `TransportDriver.chance`, the check whether a phone can use a transport.
 
     Attributes:
-        possible: True when the phone can use the transport.
-        how: packets that reach the transport: ``redirect``, all TCP of the phone; ``socks``, only that of apps that can
-            use a proxy; "": the transport is not possible.
-        note: reason why the transport is not possible; otherwise a condition that users should know, or "".
+        possible: True if the phone can use the transport.
+        how: connections that use the transport. ``redirect``: all TCP connections of the phone. ``socks``: only those
+            of apps that can use a proxy. "": none, the transport is not possible.
+        note: reason why the transport is not possible; otherwise a requirement that users should know, or "".
     """
 
     possible: bool
@@ -68,7 +68,7 @@ class TransportDriver(TransportInfo):
     def missing_on_phone(self, phone: PhoneFacts) -> str:
         """Return why a phone of a lab file cannot run this transport, or "".
 
-        The text is the predicate of a sentence whose subject is the phone.
+        The text is the predicate of a sentence whose subject is the phone: ``has no Multipath TCP``.
         """
         return ""
 
@@ -98,7 +98,7 @@ class TransportDriver(TransportInfo):
         return ""
 
     def note_on(self, phone: PhoneFacts) -> str:
-        """Return a condition of the transport on a phone that users should know, or "".
+        """Return a requirement of the transport on a phone that users should know, or "".
 
         Default: without root, the agent needs Linux 5.7 or later to bind its sockets to interfaces.
         """
@@ -126,7 +126,7 @@ def names() -> tuple[str, ...]:
 
 
 def default_over(*paths: str) -> str:
-    """Return the name of the transport that commands of mplab use by default over exactly these interfaces.
+    """Return the name of the default transport of mplab's commands over exactly the interfaces `paths`.
 
     Raises:
         LabNotReadyError: no such transport is registered, or it cannot be imported.
@@ -153,5 +153,5 @@ def transport_named(text: str, interfaces: Mapping[str, str]) -> Transport:
 
 
 def chances(phone: PhoneFacts) -> dict[str, TransportChance]:
-    """Return the result of `TransportDriver.chance` for every installed transport, by its name."""
+    """Check for each installed transport whether the phone can use it; return transport name → result."""
     return {name: driver.chance(phone) for name, driver in DRIVERS.importable().items()}

@@ -95,7 +95,7 @@ class Transport(ABC):
         """Return reasons why the cell did not run over this transport; [] when it did."""
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:  # noqa: B027 - most transports change nothing
-        """Prepare the phone's routes and kernel; register the undo of each change before it. Default: no changes."""
+        """Prepare the phone's routes and kernel; register each undo before its change is made. Default: no changes."""
 
     def missing_on_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:
         """Return what a rooted phone lacks for this transport, or "".

@@ -54,7 +54,7 @@ true
 
 
 def iptables_script(proxy: str) -> str:
-    """Return shell lines, to be run as root, that make the rules of `nft_rules` on Android: it has only iptables.
+    """Return shell lines, to be run as root, that make the rules of `nft_rules` by iptables: Android has no nft.
 
     The rules precede the system's rules and replace rules that a killed run has left. UDP of the Android system passes:
     a phone that cannot renew its DHCP lease loses its WiFi.

@@ -1,4 +1,4 @@
-"""User interfaces: actions on an app's screen for scenarios, independent of the automation that performs them."""
+"""User interfaces: actions on an app's screen, the same for every tool (Appium, uiautomator2, …) that performs them."""
 
 from mplab.base.browser import Event
 from mplab.drivers.ui.protocol import AppState, AppUi, BrowserFactory, BrowserUi, Instrumented, Ui

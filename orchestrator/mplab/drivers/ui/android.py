@@ -69,8 +69,8 @@ class AndroidSettings:
     """Settings of one session that controls apps on a phone, for any automation.
 
     Attributes:
-        packages: packages of the apps in use. The first one opens links. Error messages name the app in front if it has
-            another package.
+        packages: packages of the apps in use. The app of the first package opens links. Error messages name the app in
+            front if its package is not in this list.
         fresh: delete the stored data of these apps at the start; False for apps with a signed-in user.
         dialogs: dialogs to close when they appear.
         observe: function called for each closed dialog: ``observe("dialog", name=…, package=…)``.
@@ -94,7 +94,7 @@ def android_session(device: str, make: Callable[[], Automation], settings: Andro
         settings: settings of the session.
 
     Raises:
-        StepError: the automation did not start, or an app could not be cleared.
+        StepError: the automation did not start, or the stored data of an app could not be deleted.
     """
     try:
         automation = make()
@@ -212,10 +212,10 @@ class AndroidUi:
         return True
 
     def state(self) -> AppState:
-        """Return an empty state if the apps were cleared at the start and no app was opened afterwards.
+        """Return an empty state if the apps' data was deleted at the start and no app was opened afterwards.
 
         Raises:
-            StepError: the state is unknown, because the apps were not cleared, or an app was opened.
+            StepError: the state is unknown, because the apps' data was not deleted, or an app was opened.
         """
         if not self._settings.fresh or self.opened:
             problem = "the stored state of the app is unknown: the app was not cleared, or was opened since"

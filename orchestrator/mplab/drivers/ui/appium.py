@@ -137,9 +137,9 @@ class AppiumServer:
 
 
 def android_home() -> dict[str, str]:
-    """Return the environment variable ``ANDROID_HOME`` for Appium's driver: the SDK that contains adb; {} if none does.
+    """Return ``{"ANDROID_HOME": FOLDER}`` of the Android SDK that contains the adb in ``PATH``; {} if none does.
 
-    The driver needs only adb of an SDK, unless it must install its server on phones.
+    Appium's driver needs only adb of the SDK, unless it must install its server on phones.
     """
     adb = shutil.which("adb")
     folder = Path(adb).resolve().parent if adb else None

@@ -54,7 +54,7 @@ class ConsoleLog:
         self._browser = 0
 
     def begin(self) -> None:
-        """Count a newly opened browser. `keep` gives its number to all entries until the next call of `begin`."""
+        """Count a newly opened browser. `keep` gives this browser's number to all entries until the next `begin`."""
         self._browser += 1
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.touch()

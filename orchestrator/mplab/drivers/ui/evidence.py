@@ -34,7 +34,7 @@ class OpenApps:
 
     @contextmanager
     def kept_on_failure(self) -> Iterator[None]:
-        """Save the screens of all open apps when the context ends with a CellError, once per error."""
+        """Save the screens of all open apps if the context ends with a CellError; save them once per error."""
         try:
             yield
         except CellError as error:
@@ -63,7 +63,7 @@ def keep_step(ui: Ui, screenshots: Path | None, number: int) -> str:
 
 
 def keep_screen(ui: Ui, path: Path) -> None:
-    """Save the screen as `path` (PNG) and its element tree next to it (``.html``), as evidence of an app's message.
+    """Save the screen as PNG file `path`, and the element tree next to it as ``.html``: evidence of an app's message.
 
     Raises:
         StepError: the app does not answer.

@@ -110,7 +110,7 @@ class AppUi(Ui, Protocol):
     """User interface of an app on Android: the actions of `Ui`, and the closing of dialogs."""
 
     def close_dialog(self, windows: Sequence[UiNode]) -> bool:
-        """Close a known dialog if `windows` shows one in front; return True if a dialog was closed."""
+        """Close a known dialog if it is in front in `windows`, the screen's content; return True if one was closed."""
 
 
 class BrowserFactory(Protocol):

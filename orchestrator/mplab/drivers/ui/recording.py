@@ -16,7 +16,7 @@ _GENERIC = ("android:id/content", "android:id/button1", "android:id/button2")
 
 
 def candidates(windows: Sequence[UiNode]) -> list[UiNode]:
-    """Return the elements that have a selector (`ways_to`), from top to bottom and left to right."""
+    """Return the elements that a selector can select (`ways_to`), from top to bottom and left to right."""
     nodes = [node for window in windows for node in window.walk() if node.bounds.area and ways_to(node, windows)]
     return sorted(nodes, key=lambda node: (node.bounds.top, node.bounds.left))
 
@@ -75,7 +75,7 @@ def section(
 
 
 def replaced(text: str, app: str, named: Mapping[str, tuple[Selector, ...]]) -> str:
-    """Return an ``app.yaml`` with new selectors for some elements of an Android app; the rest and comments stay.
+    """Return an ``app.yaml`` with new selectors for elements of an Android app; all else stays, also the comments.
 
     Args:
         text: content of the file, which has a section for the app.
@@ -107,5 +107,8 @@ def _dump(yaml: YAML, document: Mapping[str, Any]) -> str:
 
 
 def _first(nodes: Sequence[UiNode], attribute: str, node: UiNode) -> bool:
-    """Return True if `node` is the first node with its value of `attribute`, so that a selector for it finds `node`."""
+    """Return True if `node` is the first of the nodes that have its value of `attribute`.
+
+    A selector for this value then selects `node`.
+    """
     return next((other for other in nodes if getattr(other, attribute) == getattr(node, attribute)), None) is node

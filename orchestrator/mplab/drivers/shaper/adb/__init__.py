@@ -1,1 +1,1 @@
-"""Phones that shape their own paths. The run that controls such a phone sends the commands over adb."""
+"""Rooted phones that shape their own paths; the run that controls such a phone sends the commands over adb."""

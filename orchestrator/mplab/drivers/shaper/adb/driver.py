@@ -51,14 +51,21 @@ class PhoneOnAdb(Protocol):
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = ..., check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Run a command on the phone as root; return its result. Raises DeviceError when, with `check`, it fails."""
+        """Run a command on the phone as root; return its result.
+
+        Raises:
+            DeviceError: with `check`, the command failed.
+        """
 
     def later(self, *scripts: str) -> Sequence[Command]:
         """Return command lines with which another process on this host runs `scripts` on the phone."""
 
 
 def adb_where(serial: str) -> str:
-    """Return the address of a phone's root shell over adb. The name of the phone's lock is made from it."""
+    """Return the address of a phone's root shell over adb.
+
+    mplab's lock for the phone is named after this address, so only one process at a time can hold the phone.
+    """
     return f"adb {serial}"
 
 
@@ -104,7 +111,7 @@ class AdbShell:
 
 
 class AdbShapingPhone(RootedPhone):
-    """`RootedPhone` that a run controls by adb. During the context, no other process can shape the phone.
+    """`RootedPhone` that a run controls by adb. During the context, `owner` holds it: no other process can shape it.
 
     Args:
         phone: a connected phone.
@@ -126,7 +133,7 @@ class AdbShapingPhone(RootedPhone):
 
 
 def restore_later(phone: PhoneOnAdb, owner: str) -> Command:
-    """Return a command line with which another process releases a phone; `owner` is the name of the hold."""
+    """Return a command line by which another process releases a phone from the hold named `owner`."""
     text = f"MPLAB_DIR={RootedPhone.state_directory}\n{guard.SCRIPT.read_text(encoding='utf-8')}"
     script = f"{whole_script(text, ('restore', owner))}code=$?\n[ $code = {guard.NOT_OURS} ] || exit $code\n"
     (command,) = phone.later(script)

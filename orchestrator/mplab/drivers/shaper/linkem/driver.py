@@ -42,7 +42,7 @@ class LinkemShaper:
         self._processes: list[tuple[NodeProcess, Path]] = []
 
     def start(self, *, seed: int) -> None:
-        """Start the emulator with all links open, and the probe server.
+        """Start the probe server, and the emulator with all links open: no rate limit, delay or loss.
 
         Raises:
             DeviceError: emulator or probe server is not ready in time.
@@ -121,7 +121,7 @@ class LinkemShaper:
             self._ask({"op": "apply", "link": link, **_directions(path), "seed": seed})
 
     def change(self, interface: str, condition: PathCondition) -> None:
-        """Apply another condition to one path; random sequences and traces continue, no packet in flight is lost."""
+        """Apply another condition to one path. Its random sequence and trace continue; no packet in flight is lost."""
         self._ask({"op": "apply", "link": interface, **_directions(condition), "continue": True})
 
     def clear(self) -> None:

@@ -19,7 +19,7 @@ _OF_SSH = ("port", "user", "key", "host_key", "known_hosts")
 
 
 class ServerFile(SshFile):
-    """Entry of a Linux server in a lab file: the proxy's host, or any other that forwards the phones' packets."""
+    """Entry of a Linux server in a lab file: the proxy's host, or another server that forwards the phones' packets."""
 
     driver: Annotated[Literal["linux"], known_driver("servers")] = Field("linux", description="Linux with iproute2.")
     host: Host = Field("", description="Name or address; default: this machine.")
@@ -29,7 +29,7 @@ class ServerFile(SshFile):
 
     @property
     def shaped_interface(self) -> str:
-        """Interface of the server that is shaped when a phone's path names none; see `MachineFile`."""
+        """Interface of the server that is shaped if a phone's path names no interface; see `MachineFile`."""
         return self.interface
 
     @model_validator(mode="after")
@@ -75,7 +75,7 @@ class Linux(TcDriver[ServerFile, Shell]):
         return f"servers.{machine.name} shapes {machine.settings.interface} of this host"
 
     def key_problem(self, settings: ServerFile) -> str:
-        """Return why the login key cannot be used; "" if it is usable or none is named."""
+        """Return why the SSH key in the settings cannot be used; "" if it can be used or the settings name no key."""
         return settings.key_problem()
 
 

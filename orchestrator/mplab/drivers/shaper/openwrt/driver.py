@@ -28,7 +28,7 @@ UciSection = Annotated[str, named(_UCI_SECTION, "section", "radio0"), pattern_sc
 
 
 class RadioFile(BaseModel):
-    """WiFi settings that a router has while mplab holds it; keys that are not set change nothing."""
+    """WiFi settings of a router while mplab holds it; the router keeps its own setting for each key that is not set."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -54,7 +54,7 @@ class RouterFile(SshFile):
 
     @property
     def shaped_interface(self) -> str:
-        """Interface of the router that is shaped when a phone's path names none; see `MachineFile`."""
+        """Interface of the router that is shaped if a phone's path names no interface; see `MachineFile`."""
         return self.interface
 
 
@@ -100,7 +100,7 @@ class OpenWrt(TcDriver[RouterFile, "SshConnection"]):
             return guard.show(ssh)
 
     def key_problem(self, settings: RouterFile) -> str:
-        """Return why the login key cannot be used; "" if it is usable or none is named."""
+        """Return why the SSH key in the settings cannot be used; "" if it can be used or the settings name no key."""
         return settings.key_problem()
 
     def check_connected(
@@ -111,7 +111,7 @@ class OpenWrt(TcDriver[RouterFile, "SshConnection"]):
 
 
 def check_router(ssh: "SshConnection", machine: ShapingMachine[RouterFile], lab_file: str) -> Iterator[Finding]:
-    """Yield findings about a router over the connected `ssh`. Raises MplabError when the router no longer answers."""
+    """Check a router over the connection `ssh`; yield findings. Raises MplabError when the router no longer answers."""
     label, settings, interfaces = machine.label, machine.settings, machine.interfaces
     yield Finding(label, "ok", f"{ssh.where} answers, its host key is the known one")
     yield from _guard(ssh, machine, lab_file)
@@ -162,9 +162,9 @@ def _radio(ssh: "SshConnection", label: str, radio: RadioFile) -> Iterator[Findi
 
 
 def _phones(ssh: "SshConnection", machine: ShapingMachine[RouterFile]) -> Iterator[Finding]:
-    """Yield a finding for each phone: whether its address is among the router's neighbours.
+    """Yield one finding per path of a phone: whether the router's neighbour table has the phone's address.
 
-    A phone that is asleep may be missing there.
+    The table may lack a phone that is asleep.
     """
     neighbours = ssh.script("ip neigh", check=False).stdout.lower().split()
     for path in machine.paths:

@@ -1,4 +1,4 @@
-"""Install and remove the dead-man's switch on an OpenWrt router."""
+"""Install and remove the dead-man's switch of an OpenWrt router: it undoes mplab's changes if the heartbeat stops."""
 
 import hashlib
 import re
@@ -28,9 +28,9 @@ class GuardState:
     """State of the dead-man's switch on a router, and the router's holder.
 
     Attributes:
-        installed: all files of the switch exist on the router and match this version.
+        installed: all files of the switch exist on the router and match this version of mplab.
         files: files of the switch that exist on the router.
-        running: the switch runs.
+        running: the switch runs now.
         enabled: the switch starts at boot.
         owner: name of the hold on the router (`Owner.token`); "": no one holds the router.
         silent_s: time since the owner's last heartbeat, s; 0 without owner.
@@ -94,7 +94,7 @@ def _md5(data: bytes) -> str:
 
 
 def install(ssh: "SshConnection") -> bool:
-    """Install and start the router's dead-man's switch, and enable it at boot; return False if all was done before.
+    """Install, start and enable (at boot) the router's dead-man's switch; return False if nothing had to be done.
 
     Raises:
         LabNotReadyError: a file cannot be written, or the switch does not run afterwards.
@@ -143,7 +143,7 @@ rm -f "$@"
 
 
 def require(ssh: "SshConnection", lab_word: str = "LAB") -> None:
-    """Raise LabNotReadyError unless this version's dead-man's switch is installed on the router and runs.
+    """Raise LabNotReadyError unless the dead-man's switch of this mplab version is installed and runs on the router.
 
     Args:
         ssh: connection to the router.

@@ -1,4 +1,7 @@
-"""Hold an OpenWrt router during a run: shape paths, disable flow offload, set its WiFi, reboot it."""
+"""Hold an OpenWrt router during a run, so that no other process can shape it.
+
+While the router is held, flow offload is disabled. The run can set the router's WiFi and reboot the router.
+"""
 
 import contextlib
 import time

@@ -56,7 +56,7 @@ class RootShell(TcDriver[PhoneShellFile, CommandShell]):
         )
 
     def uses(self, machine: ShapingMachine[PhoneShellFile]) -> str:
-        """Return the command line that runs on this host, as a phrase; see `MachineDriver`."""
+        """Return a phrase with the command line, run on this host, that opens the phone's root shell."""
         return f"phones.{machine.name}.root_shell runs on this host: {shlex.join(machine.settings.command)}"
 
 

@@ -22,11 +22,11 @@ TC = Abilities(
 
 
 class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
-    """Base class for kinds of machines with Linux, iproute2 and a root shell.
+    """Base class of the drivers for machines with Linux, iproute2 and a root shell.
 
     Attributes:
         state_directory: folder on the machine in which mplab stores owner, heartbeat and undo scripts.
-        without_ethtool: level of the finding when the machine has no ``ethtool``.
+        without_ethtool: level of the finding in ``mplab doctor`` when the machine has no ``ethtool``.
     """
 
     method = "tc"
@@ -39,7 +39,7 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
         """Return an unconnected root shell on the machine; `label` is the machine's name in messages."""
 
     def key_problem(self, _settings: Settings) -> str:
-        """Return why the login key cannot be used; "" if it is usable or the settings have no key."""
+        """Return why the SSH key in the settings cannot be used; "" if it can be used or the settings name no key."""
         return ""
 
     def where(self, machine: ShapingMachine[Settings]) -> str:
@@ -47,14 +47,14 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
         return self.shell(machine.label, machine.settings).where
 
     def restore(self, label: str, settings: Settings, token: str) -> None:
-        """Release the machine for a dead process if the hold named `token` still exists; see `MachineDriver`."""
+        """Release a machine whose holder has died, if the hold named `token` still exists; see `MachineDriver`."""
         with connected(self.shell(label, settings)) as shell:
             result = guard.call(shell, self.state_directory, "restore", token, check=False)
         if result.exit_code not in {0, guard.NOT_OURS}:
             raise LabNotReadyError(result.stderr.strip() or f"{label}: not released: exit code {result.exit_code}")
 
     def give_back(self, machine: ShapingMachine[Settings]) -> None:
-        """Undo all changes on the machine and release it, whoever holds it; see `MachineDriver`."""
+        """Undo all changes on the machine and release it, even if another process holds it; see `MachineDriver`."""
         with connected(self.shell(machine.label, machine.settings)) as shell:
             result = guard.call(shell, self.state_directory, "restore", check=False)
         if result.exit_code != 0:

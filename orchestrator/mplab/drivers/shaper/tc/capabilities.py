@@ -1,4 +1,4 @@
-"""Find the abilities of a kernel and its tc by trials on a test interface, not by version numbers; report them."""
+"""Find out, by trials on a test interface, which kinds of shaping a kernel and its tc support; report the results."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -138,16 +138,16 @@ class Capabilities:
     """Abilities of a router, server or phone to shape, and obstacles to shaping on it.
 
     Attributes:
-        openwrt: the machine runs OpenWrt: remedies name its packages, and a `clsact` of another program is refused.
+        openwrt: the machine runs OpenWrt: remedies name OpenWrt packages; a `clsact` of another program is refused.
         tc: path of iproute2's tc on the machine; "": it has none.
         tc_version: output of ``tc -V``.
-        tiny: tc is OpenWrt's tc-tiny.
+        tiny: tc is OpenWrt's reduced build tc-tiny.
         boot: the kernel's boot id, which changes with a reboot.
-        can: working abilities: ``netem``, ``codel``, ``normal`` (a distribution) …
+        can: available abilities: ``netem``, ``codel``, ``normal`` (a distribution) …
         cannot: missing ability → output of the failed command.
         offloads: enabled options of OpenWrt's firewall that let packets bypass the queues.
         missing_interfaces: requested interfaces that do not exist.
-        foreign: interface → `clsact` or `ingress` qdisc of another program; mplab needs this hook for its filters.
+        foreign: interface → `clsact` or `ingress` qdisc of another program; mplab's filters need this place, too.
         limiting: interface → root qdisc of another program that limits, delays or drops packets.
         without_header: interfaces without link-layer header: packets begin with the IP header.
     """
@@ -221,7 +221,7 @@ class Capabilities:
         return f"no {ability}: install {package}: opkg install {package} (or: apk add {package}); it said: {output}"
 
     def require(self, name: str, *wanted: str) -> None:
-        """Raise LabNotReadyError unless all abilities in `wanted` work; `name` is the machine's name in the message."""
+        """Raise LabNotReadyError unless the machine has all abilities `wanted`; `name` is its name in the message."""
         lacking = [self.remedy(ability) for ability in wanted if ability not in self.can]
         if lacking:
             raise LabNotReadyError(f"{name}: {'; '.join(lacking)}")
@@ -268,7 +268,7 @@ def parse_capabilities(text: str, *, openwrt: bool = False) -> Capabilities:
 
 
 def _attempted(lines: Sequence[str]) -> tuple[frozenset[str], dict[str, str]]:
-    """Parse the output of the trials in `_ATTEMPTS`; return the abilities found, and missing ability → error of tc."""
+    """Parse the output of the trials in `_ATTEMPTS`; return available abilities, and missing ability → error of tc."""
     if not lines:
         return frozenset(), {}
     failed: dict[int, str] = {}
@@ -317,7 +317,7 @@ def _limiting(lines: Sequence[str]) -> dict[str, str]:
 
 
 def wanted_for(directions: Sequence[Direction]) -> list[str]:
-    """Return the abilities (see `Capabilities.can`) that these conditions need in addition to the basic ones."""
+    """Return the abilities (see `Capabilities.can`) that `directions` need in addition to the obligatory ones."""
     disciplines = {direction.queue.discipline for direction in directions} - {"drop-tail"}
     tables = {direction.distribution for direction in directions if direction.jitter_ms} - {"uniform"}
     return sorted({*disciplines, *tables})

@@ -51,12 +51,12 @@ class Holder:
 
 
 def call(shell: Shell, state: str, action: str, *arguments: str, check: bool = True) -> CommandResult:
-    """Run one action of the guard script: ``take``, ``beat``, ``restore`` or ``status``; return its result.
+    """Run the guard script, ``mplab-guard``, on a machine with one action; return the script's result.
 
     Args:
         shell: root shell on the machine.
         state: folder of the script's files on the machine.
-        action: the action.
+        action: ``take`` (hold the machine), ``beat`` (heartbeat), ``restore`` (undo and release) or ``status``.
         arguments: arguments of the action.
         check: raise MachineError when the script fails.
 
@@ -87,11 +87,12 @@ _READ_ADDRESS = f"address=; [ ! -e {_FOLDER} ] || read -r address <{_FOLDER}/add
 def claim_script(owner: str, name: str) -> str:
     """Return a shell script that makes the marker device for `owner`, or keeps the one that `owner` already has.
 
-    The script also succeeds, without a device, on a kernel without ifb; such a machine cannot shape either.
+    The marker device is an ifb device whose hardware address identifies the holder of the kernel. On a kernel without
+    ifb, the script makes no device and succeeds; such a machine cannot be shaped anyway.
 
     Args:
         owner: name of the hold; see `Owner.token`.
-        name: name by which the owner's lab file knows the machine.
+        name: name of the machine in the owner's lab file.
     """
     alias = f"{owner} {name}"[:_LONGEST_ALIAS]
     return "\n".join(
@@ -104,15 +105,17 @@ def claim_script(owner: str, name: str) -> str:
 
 
 def release_script(owner: str) -> str:
-    """Return a shell script that deletes the marker device if it belongs to `owner`."""
+    """Return a shell script that deletes the marker device (see `claim_script`) if the device belongs to `owner`."""
     return f"{_READ_ADDRESS}; ! {_is_of(owner)} || ip link del {KERNEL_DEVICE}\n"
 
 
 def kernel_refusal(alias: str, owner: str) -> str:
-    """Return the message for `owner` when another hold has the kernel's marker device: its holder, and the remedy.
+    """Return the error message for `owner` when another hold has the kernel's marker device.
+
+    The message names the other hold and a remedy.
 
     Args:
-        alias: output of `claim_script`: name of the other hold, and its name for the machine.
+        alias: output of `claim_script`: name of the other hold, and name of the machine in the other lab file.
         owner: name of the hold that was refused.
     """
     other, _, name = alias.strip().partition(" ")
@@ -122,7 +125,7 @@ def kernel_refusal(alias: str, owner: str) -> str:
 
 
 def _address(owner: str) -> str:
-    """Return a locally administered hardware address derived from the owner's name, for its marker device."""
+    """Return the hardware address of the marker device of `owner`: locally administered, derived from `owner`."""
     digits = hashlib.sha256(owner.encode()).hexdigest()
     return ":".join(["02", *(digits[at : at + 2] for at in range(0, 10, 2))])
 

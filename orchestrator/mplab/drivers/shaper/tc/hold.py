@@ -1,4 +1,7 @@
-"""Hold a machine by a heartbeat, undo all changes on release, and explain why a hold was lost."""
+"""Hold a machine, so that no other process can shape it, and explain why a hold was lost.
+
+A heartbeat keeps the hold; its release undoes all changes.
+"""
 
 import re
 import threading
@@ -58,7 +61,7 @@ class Hold:
         self._heart: threading.Thread | None = None
 
     def take(self) -> None:
-        """Hold the machine and its kernel (see `guard`), and start the heartbeat.
+        """Become the only process that can shape the machine and its kernel (see `guard`); start the heartbeat.
 
         If the previous owner is silent for too long, its changes are undone first.
 

@@ -30,10 +30,10 @@ class TcMachine:
     Args:
         name: name in messages: ``router wifi``.
         shell: root shell on the machine.
-        interface: interface to shape if `interfaces` is empty; "": `interfaces` is never empty.
-        interfaces: interfaces to shape; default: `interface`.
+        interface: interface to shape if `interfaces` is empty; must be set in that case.
+        interfaces: interfaces to shape; default: only `interface`.
         dead_man_s: time without heartbeat after which the machine undoes all changes itself, s.
-        restore_command: command line that releases the machine from another process; the hold's name is appended to it.
+        restore_command: command line by which another process releases the machine; the hold's name is appended to it.
         owner: run or user that holds the machine.
     """
 
@@ -83,7 +83,7 @@ class TcMachine:
         """Make the changes that this kind of machine needs while it is held; store the undo of each change first."""
 
     def _switch_offloads_off(self, interfaces: Sequence[str] = ()) -> None:
-        """Disable offloads that join packets at `interfaces` (default: all) until the machine is released."""
+        """Disable offloads that join packets at `interfaces` (empty: at all) until the machine is released."""
         offloads = parse_offloads(self.shell.script(SHOW, *interfaces).stdout, self._interfaces)
         self.warnings += [f"{self.name}: {warning}" for warning in offloads.warnings(openwrt=self.openwrt)]
         if offloads.on:
@@ -168,7 +168,7 @@ class TcMachine:
                 time.sleep(_BACK_POLL_S)
 
     def _take_again(self) -> None:
-        """Hold and prepare the machine as `__enter__` does, over the existing connection; on an error, release it."""
+        """Hold and prepare the machine again over the existing connection; on an error, release the machine."""
         try:
             self.hold.take()
             self._look()
@@ -179,14 +179,14 @@ class TcMachine:
 
     @property
     def shaping(self) -> Shaping:
-        """Object that shapes paths on the machine. Raises MachineError when the machine was never held."""
+        """Object that shapes paths on the machine. Raises MachineError if this process has never held the machine."""
         if self._shaping is None:
             raise MachineError(self.name, "not connected")
         return self._shaping
 
     @property
     def found(self) -> Capabilities:
-        """Abilities of the machine, found when it was last held. Raises MachineError when it was never held."""
+        """Abilities of the machine, found when it was last held. Raises MachineError before the first hold."""
         return self.shaping.found
 
 
@@ -195,7 +195,7 @@ PHONE_STATE = "/data/local/tmp/mplab"
 
 
 class LinuxMachine(TcMachine):
-    """Machine on which offloads that join packets are disabled at the shaped interfaces while it is held."""
+    """Linux machine. While it is held, offloads that join packets (TSO, GSO, GRO, LRO) are off at shaped interfaces."""
 
     def _prepare_held(self) -> None:
         self._switch_offloads_off(self._interfaces)
@@ -218,7 +218,7 @@ class LinuxHost(LinuxMachine):
 class RootedPhone(LinuxMachine):
     """Rooted phone that shapes its own paths, with any kind of root shell.
 
-    Offloads are disabled only if it has `ethtool`.
+    Offloads that join packets are disabled only if the phone has `ethtool`.
     """
 
     state_directory: ClassVar[str] = PHONE_STATE

@@ -1,4 +1,4 @@
-"""Read back settings: parse the text output of `tc … show` and compare it with the requested settings."""
+"""Read back the shaping of a path: parse the output of `tc … show` and compare it with the requested settings."""
 
 import re
 from collections.abc import Mapping
@@ -50,10 +50,10 @@ class Shaped:
 
 
 def parse_options(text: str) -> Settings:
-    """Parse the parameters of netem and queues. `text` has the form of tc's arguments or of tc's output.
+    """Parse parameters of netem or of a queue, in the form of tc's arguments or of tc's output.
 
-    Parameters that do not affect packets are skipped. The rate of netem is kept, because it keeps packets in order.
-    Units: see `Qdisc.settings`.
+    Return the values by name; units: see `Qdisc.settings`. Parameters that do not affect packets are left out;
+    netem's rate is included, because it keeps packets in order.
     """
     words = text.replace("\n", " ").split()
     settings: Settings = {}
@@ -115,7 +115,7 @@ def differences(requested: Mapping[str, str], rate_bps: float, shown: Shaped) ->
     Args:
         requested: handle → kind and parameters in tc's form: ``{"10:": "netem limit 1000 delay 25ms"}``.
         rate_bps: requested rate of the htb class, bit/s.
-        shown: settings read back.
+        shown: settings that tc reported.
     """
     problems = []
     if shown.rate_bps is None:

@@ -142,7 +142,8 @@ def change_lines(device: str, before: Direction, after: Direction, seed: int | N
     """Return the lines of `tc -batch` that change one condition to another.
 
     Packets in flight and in the queue stay, with two exceptions. A new queue discipline loses the packets in the
-    queue. A new jitter distribution loses all packets, because netem cannot remove a table and is made again.
+    queue. A new jitter distribution loses all packets, because netem cannot remove its distribution table and
+    is made again.
     """
     lines = [f"class change dev {device} parent 1: classid 1:1 htb {class_options(after)}"]
     old, new = queue_options(before.queue), queue_options(after.queue)
@@ -192,7 +193,7 @@ def filter_lines(selector: PacketSelector, number: int, up: str, down: str, *, f
 
 
 def priorities(number: int, first: int = 1) -> tuple[int, int]:
-    """Return two filter priorities for one path: filters of different protocols cannot share a priority.
+    """Return two priorities for the filters of one path, because filters for IPv4 and for IPv6 cannot share a priority.
 
     Args:
         number: number of the path on the machine, from 0.

@@ -39,7 +39,7 @@ class Target:
 
     @property
     def devices(self) -> dict[str, Direction]:
-        """Name of the path's ifb device → condition of its packets: first uplink, then downlink."""
+        """Name of each ifb device of the path → condition of the packets through it: first uplink, then downlink."""
         return {f"mplab{self.number}u": self.up, f"mplab{self.number}d": self.down}
 
     def seed_of(self, device: str) -> int | None:
@@ -98,8 +98,8 @@ class Scripts:
     def show_lines(self, devices: Iterable[str], interfaces: Iterable[str]) -> list[str]:
         """Return lines of `tc -batch` that show ifb devices and the filters that lead to them.
 
-        Qdiscs and classes of all `devices` are shown first, then the filters of all `interfaces`. They are one batch,
-        because starting tc several times is slow on a small router.
+        Qdiscs and classes of all `devices` are shown first, then the filters of all `interfaces`. All lines are one
+        batch, because starting tc several times is slow on a small router.
         """
         return [
             *(f"{kind} show dev {device}" for device in devices for kind in ("qdisc", "class")),
@@ -113,13 +113,13 @@ class Scripts:
     # --- Scripts --------------------------------------------------------------------------------------------------
 
     def shape(self, lines: Sequence[str], new_devices: Iterable[str], *, note: str, put_back: str) -> str:
-        """Return a script that runs all lines of tc or, if one fails, restores the previous state.
+        """Return a script that makes `new_devices` and runs `lines`; if a step fails, it restores the previous state.
 
-        It runs to its end even if the connection is lost meanwhile; see `Shell.script`.
+        The script runs to its end even if the connection is lost meanwhile; see `Shell.script`.
 
         Args:
             lines: lines of `tc -batch`.
-            new_devices: ifb devices that the script makes first.
+            new_devices: names of ifb devices that the script makes before it runs `lines`.
             note: shell line that stores the undo script; see `Hold.note_undo`.
             put_back: script that restores the previous state.
         """
@@ -136,12 +136,12 @@ class Scripts:
         )
 
     def batch(self, lines: Sequence[str], flags: str = "") -> str:
-        """Return the shell command that runs `lines` as one tc batch with `flags`; its output has counters (``-s``)."""
+        """Return the shell command that runs `lines` as one tc batch with `flags` and prints counters, too (``-s``)."""
         file = f"{self._directory}/batch"
         return f"printf '%s' {quote(chr(10).join(lines) + chr(10))} >{file} && {self._tc} -s {flags}-batch {file}"
 
     def unshape(self, targets: Sequence[Target]) -> str:
-        """Return a script that removes the shaping of all `targets`. It fails if a device or `clsact` remains.
+        """Return a script that removes the shaping of all `targets`. The script fails if a device or `clsact` remains.
 
         Filters are removed first, so that they never lead to a missing device.
         """
@@ -169,7 +169,7 @@ class Scripts:
         ]
 
     def rebuild(self, target: Target) -> str:
-        """Return a script that makes all qdiscs of a path again after only some of them were changed."""
+        """Return a script that makes all qdiscs of a path again, after a change that reached only some of them."""
         lines = [
             line
             for device in target.devices
@@ -194,7 +194,8 @@ class Scripts:
 def parse_shown(text: str, devices: Sequence[str]) -> dict[str, readback.Shaped]:
     """Parse the output of `Scripts.show_lines`; return the qdiscs and rate of each ifb device.
 
-    The part of each device begins with its root qdisc. If the number of parts is wrong, every result is empty.
+    The output has one part per device, which begins with the device's root qdisc. If there are more or fewer parts than
+    `devices`, the result of every device is empty.
     """
     parts: list[list[str]] = []
     for line in text.splitlines():

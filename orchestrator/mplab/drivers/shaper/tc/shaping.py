@@ -20,7 +20,7 @@ class Shaping:
     """`PathShaping` by the kernel's traffic control. A new object knows no shaped paths.
 
     Args:
-        hold: hold on the machine.
+        hold: exclusive right of this run to shape the machine.
         found: abilities of the machine.
     """
 
@@ -31,7 +31,7 @@ class Shaping:
         self._targets: dict[str, Target] = {}
 
     def forget(self) -> None:
-        """Forget all shaped paths, after their shaping was undone on the machine in another way."""
+        """Forget all shaped paths. Call it when their shaping has ended by other means, such as a reboot."""
         self._targets.clear()
 
     def shape(
@@ -78,7 +78,7 @@ class Shaping:
         return next(number for number in range(len(taken) + 1) if number not in taken)
 
     def unshape(self, key: str) -> None:
-        """Remove one path's condition; do nothing if it has none, or if this owner no longer holds the machine."""
+        """Remove one path's condition; do nothing if the path has none or this owner no longer holds the machine."""
         target = self._targets.pop(key, None)
         if target is not None:
             script = self._scripts.take_away(target, self._targets.values())
@@ -89,7 +89,7 @@ class Shaping:
         """Compare the condition that tc shows (output of `Scripts.show_lines`) with the requested one.
 
         Raises:
-            MachineError: they differ; the script `put_back` has restored the previous state.
+            MachineError: the conditions differ; the script `put_back` has restored the previous state.
         """
         shaped = parse_shown(shown, [*target.devices])
         problems = []
@@ -153,7 +153,7 @@ def _way_state(shaped: readback.Shaped) -> dict[str, object]:
 def _counters(shaped: readback.Shaped) -> Mapping[str, int]:
     """Return the counters of one direction of a path from the qdiscs of its ifb device.
 
-    netem's `dropped` includes the packets that the queue below dropped, so they are subtracted.
+    netem's counter `dropped` includes the packets that the queue below dropped; these packets are subtracted.
     """
     netem, queue, root = shaped.qdiscs["10:"], shaped.qdiscs["20:"], shaped.qdiscs["1:"]
     return {

@@ -51,8 +51,8 @@ class Shell(Protocol):
     ) -> CommandResult:
         """Run a script and wait for it. The script starts only when it has arrived completely.
 
-        The text becomes the body of a shell function, so `return` ends it. A script that has started runs to its end
-        even if the connection is lost.
+        The text becomes the body of a shell function, so a `return` ends the script. A script that has started runs to
+        its end even if the connection is lost.
 
         Raises:
             ConnectionLostError: the connection is lost, or the script did not end within `timeout_s`.
@@ -101,7 +101,7 @@ def check_result(name: str, result: CommandResult, command: str) -> CommandResul
 class CommandShell:
     """`Shell` opened by a command line: ``sudo -n`` on this host, ``adb -s SERIAL shell su -c`` for a phone.
 
-    Old versions of `adb` and some of `su` lose the exit code, so each script prints its exit code at the end.
+    Old versions of `adb` and some versions of `su` lose the exit code, so each script prints its exit code at the end.
 
     Args:
         name: name of the machine in messages.

@@ -133,7 +133,7 @@ class SshConnection:
         """Run a command line in the login shell of the user, who may not be root, and wait for it.
 
         Raises:
-            ConnectionLostError: the connection is lost, or the command did not end in time.
+            ConnectionLostError: the connection is lost, or the command did not end within `timeout_s`.
             MachineError: not connected or, with `check`, the command failed.
         """
         client = self._client
@@ -179,7 +179,7 @@ class SshConnection:
 
 
 def _open(transport: paramiko.Transport, command: str, timeout_s: float) -> paramiko.Channel:
-    """Return an SSH channel in which `command` runs. If the server refuses it, nothing has started, so retry once."""
+    """Return an SSH channel in which `command` runs. If the server refuses, `command` has not started: retry once."""
     try:
         return _open_once(transport, command, timeout_s)
     except paramiko.SSHException:

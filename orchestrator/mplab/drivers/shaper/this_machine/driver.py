@@ -31,7 +31,7 @@ class ThisMachineFile(MachineFile):
 
     @property
     def shaped_interface(self) -> str:
-        """Interface of this host that is shaped when a phone's path names none; see `MachineFile`."""
+        """Interface of this host that is shaped if a phone's path names no interface; see `MachineFile`."""
         return self.interface
 
 
@@ -86,7 +86,7 @@ ip neigh | while read -r address rest; do echo "neighbour $address $rest"; done
 
 
 def check_access_point(shell: Shell, machine: ShapingMachine[ThisMachineFile]) -> Iterator[Finding]:
-    """Yield findings about whether this host forwards the phones' packets. Raises MplabError when a command failed."""
+    """Check whether this host forwards the phones' packets; yield findings. Raises MplabError when a command failed."""
     lines = [line.partition(" ") for line in shell.script(_CHECK_SCRIPT, *machine.interfaces).stdout.splitlines()]
     values = {kind: [value for word, _, value in lines if word == kind] for kind in {word for word, _, _ in lines}}
     label = machine.label

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class VirtualRouterFile(MachineFile):
-    """Entry in a lab file of a router that a virtual lab boots in place of its node ``router``; it needs no address."""
+    """Entry in a lab file of a router that a virtual lab boots in place of its node ``router``; needs no address."""
 
     driver: Literal["virtual"] = Field(description="A small virtual machine, controlled like a router with OpenWrt.")
     flow_offload: Literal["refuse", "switch-off"] = Field("refuse", description="See the driver openwrt.")

@@ -136,7 +136,7 @@ def kernel_release() -> str:
     """Return the release of the user-mode kernel: the name of its folder in `MODULES`.
 
     Raises:
-        LabNotReadyError: there are no modules.
+        LabNotReadyError: no modules of a user-mode kernel are installed.
     """
     releases = sorted(path.name for path in MODULES.iterdir()) if MODULES.is_dir() else []
     if not releases:

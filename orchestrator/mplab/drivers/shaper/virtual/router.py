@@ -1,6 +1,6 @@
 """Run a virtual router: user-mode Linux, an ordinary program that replaces the lab's node ``router``.
 
-SSH reaches it like a real router.
+mplab controls the virtual router over SSH like a real one.
 """
 
 import base64
@@ -232,7 +232,7 @@ class VirtualRouter:
 
 
 def _ports(wiring: Wiring, received: Path) -> list[Port]:
-    """Return the ports of the router. The BPF program in the file `received` selects the packets that they receive."""
+    """Return the ports of the router. They receive the packets that the BPF program in the file `received` selects."""
     names = {**wiring.ports, _MANAGEMENT: (wiring.management[1], _MANAGEMENT_MAC)}
     return [
         Port(name, address, mac, f"transport=raw,ifname={name},bpffile={received}")

@@ -26,9 +26,9 @@ def policy_names() -> list[str]:
 
 
 def _policy_name(name: str) -> str:
-    """Return `name`. Raise ValueError unless it has the form of a policy file's name.
+    """Return `name`. Raise ValueError unless `name` has the form of a rule file's name without ``.yaml``.
 
-    The existence of the file is checked later, because the file can be in the folder of a run.
+    Whether the file exists is checked later, because the file can be in the folder of a run.
     """
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise ValueError(unknown("policy", name, policy_names()))

@@ -52,7 +52,7 @@ class Mpflex(Transport):
         return len(self._interfaces)
 
     def _policy(self) -> str | None:
-        """Return the content of the rule file that the options name; None: they name none."""
+        """Return the content of the rule file that the options name; None if they name no rule file."""
         if self._options.policy is None:
             return None
         file = f"{self._options.policy}.yaml"
@@ -81,7 +81,7 @@ class Mpflex(Transport):
         )
 
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """Return reasons why the test session is not as requested: no MPFlex, a missing path, wrong encryption."""
+        """Return reasons why the test session is not as requested: no MPFlex, a missing path, or wrong encryption."""
         if active.get("transport") != "mpflex":
             return [f"the test connection was {active.get('transport')}, mpflex was requested"]
         reasons = [
@@ -206,7 +206,7 @@ class Scheme:
     """Scheduler and paths that a policy rule prescribes for the streams to which it applies.
 
     Attributes:
-        scheduler: name of the scheduler; ``default``: the one in the options.
+        scheduler: name of the scheduler; ``default``: the scheduler in the options of ``mpflex``.
         active: interfaces that carry the streams.
         backup: interfaces that carry them only when all active ones fail.
     """
@@ -217,7 +217,7 @@ class Scheme:
 
 
 def read_scheme(text: str, interfaces: Iterable[str]) -> Scheme:
-    """Parse the scheme of a rule in the agent's log.
+    """Parse the text that describes the scheme of a policy rule in the agent's log.
 
     Examples: ``minrtt over wifi``, ``default over every other path; backup cellular``.
 
@@ -238,7 +238,7 @@ def _named_paths(text: str) -> frozenset[str]:
 
 
 def _asked_for(event: PathRecord, evidence: Evidence) -> bool:
-    """Return True when the experiment itself caused an event of `_TROUBLES`: a path that stalled, ended or failed."""
+    """Return True when the experiment itself caused `event`: a path stalled, ended or failed (`_TROUBLES`)."""
     device, story = event["interface"], evidence.disturbances
     if event["what"] == "stalled":
         # When one path is lost, its load moves to the others at once, and their queues grow.
@@ -278,7 +278,7 @@ def _carriers(stream: ConnectionRecord) -> set[str]:
 
 
 def _privacy(*, plain: bool) -> tuple[str, str]:
-    """Return the actual and the requested encryption, as words for the message that they differ.
+    """Return the actual and the requested encryption, which differ, as words for the message about the difference.
 
     Args:
         plain: paths without TLS were requested.
@@ -295,7 +295,7 @@ _NAMES = ("bytes_up", "bytes_down", "copied_up", "copied_down")
 
 
 def session_summary(agent: Iterable[LogRecord], proxy: Iterable[LogRecord]) -> SessionSummary:
-    """Return the bytes that each path of a session carried, from the logs of agent and proxy; {} without a session.
+    """Return the bytes and events of each path of a session, from the logs of agent and proxy; {} without a session.
 
     Args:
         agent: records of the agent's log.

@@ -1,4 +1,4 @@
-"""Driver of ``mptcp``: Multipath TCP of the kernel, and what it requires of the host and the phone."""
+"""Driver of ``mptcp``: Multipath TCP of the kernel, and checks of its requirements on the host and the phone."""
 
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -48,7 +48,7 @@ class MptcpDriver(TransportDriver):
         return f"has no Multipath TCP of Linux 5.6 or later{other}"
 
     def check(self) -> Iterator[Finding]:
-        """Yield findings about Multipath TCP of this host's kernel: does it exist, and can a socket be opened?"""
+        """Yield findings about whether this host's kernel has Multipath TCP and can open an MPTCP socket."""
         if reason := self.missing_reason():
             yield Finding(self.name, "warning", reason, f"cells with {self.title} will be skipped; use a newer kernel")
         else:

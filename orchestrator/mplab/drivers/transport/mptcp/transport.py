@@ -194,7 +194,7 @@ class Mptcp(Transport):
     def _begun_in_outage(self, row: ConnectionRow | SubflowRow, story: Disturbances) -> bool:
         """Return True when a connection or subflow began in an outage of the primary path.
 
-        It then uses another path, or its SYNs are lost.
+        Such a connection uses another path, or its SYNs are lost.
         """
         return bool(story.outages) and story.out(self._primary, _begin_s(row))
 

@@ -73,7 +73,7 @@ class SptcpDriver(TransportDriver):
         return DefaultRouteTcp(interfaces)
 
     def note_on(self, phone: PhoneFacts) -> str:
-        """Return "": the agent binds no socket to an interface, so there is no condition to know."""
+        """Return "": the agent binds no socket to an interface, so the base class's requirement does not apply."""
         return ""
 
 

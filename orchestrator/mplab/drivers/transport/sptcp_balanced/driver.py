@@ -38,7 +38,7 @@ class BalancedTcp(Transport):
         return AgentSettings("tcp", devices=tuple(self._interfaces))
 
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """Return reasons why the test connections were not plain TCP, or none left from the address of an interface."""
+        """Return reasons why the test connections were not plain TCP, from the address of every interface; or []."""
         if active.get("mptcp"):
             return ["the test connection was Multipath TCP, single-path TCP was requested"]
         local = active.get("local", [])
