@@ -78,7 +78,7 @@ def _whole_or_not_there(path: Path) -> Iterator[None]:
     """Remove the new run directory `path` if the block fails to write it: an incomplete one could not be resumed.
 
     Raises:
-        MplabError: the block raised it. The message advises to start the run again, not to resume it.
+        MplabError: the error of the block; its message then advises to start the run again, not to resume it.
     """
     existed = path.exists()
     try:

@@ -62,9 +62,9 @@ def read_condition(link: Link) -> Condition:
 
 
 def parse_condition(answers: Mapping[str, str]) -> Condition:
-    """Parse `answers`: name of a command in `_ASKED` → its output.
+    """Return the condition that is printed in `answers`: name of a command in `_ASKED` → its output.
 
-    Output that does not match gives None or an empty value.
+    A value is None or empty if the output does not contain it.
     """
     battery = answers.get("battery", "")
     level, scale = _number(r"^\s*level: (\d+)", battery), _number(r"^\s*scale: (\d+)", battery)

@@ -26,9 +26,9 @@ class ProcessProxy:
 
     Args:
         node: node to run in.
-        lab: settings from the lab.
+        lab: settings that the lab passes to its servers.
         secret_file: file with the secret that agent and proxy share.
-        ports: ports of the origin's services, in addition to `WEB_PORTS`.
+        ports: ports of the origin's services, which are allowed in addition to `WEB_PORTS`.
     """
 
     def __init__(self, node: Node, lab: ServerSettings, *, secret_file: Path, ports: Sequence[int]) -> None:
@@ -127,7 +127,7 @@ class ProcessServers:
     """`Servers` as programs in the nodes `proxy` and `origin`.
 
     Args:
-        lab: settings from the lab.
+        lab: settings that the lab passes to its servers.
     """
 
     networks: Mapping[str, int] = {}
@@ -161,7 +161,7 @@ class ProcessServers:
         self._stack.close()
 
     def delay_by_prefix(self) -> dict[str, float]:
-        """Map address prefix of sites and services → one-way delay, ms."""
+        """Return address prefix of servers → one-way delay between the proxy and them, ms."""
         return {**self.origin.delay_by_prefix(), **self.services.delay_by_prefix()}
 
     def logs(self) -> list[Path]:
