@@ -71,7 +71,7 @@ class Changer:
         self._spare = {device: cycle(known) for device, known in endpoints.spare.items()}
 
     def prepare(self, moments: Sequence[Moment]) -> None:
-        """Read the state of the phone's interfaces, and register that it is restored after the cell.
+        """Read the state of the phone's interfaces, and register an undo that restores it after the cell.
 
         Does nothing if all changes only shape the paths or switch their radios.
         """

@@ -1,4 +1,4 @@
-"""Define a cell's measuring instruments: clocks, host load, decoder of captures, time limit; compute its traffic."""
+"""Define a cell's measuring instruments: clocks, host load, decoder of captures, time limit. Compute its traffic."""
 
 import json
 import os

@@ -238,7 +238,7 @@ class AndroidSide:
         return appium_session(appium_phone, settings)
 
     def devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
-        """Return a context that connects to the DevTools of a running app and yields them; None: it offers none.
+        """Return a context that yields the connected DevTools of a running app, or None if the app offers none.
 
         Raises:
             DeviceError: the phone failed.
@@ -363,7 +363,7 @@ def told_to_apps(endpoints: Endpoints, use: LabUse) -> Endpoints:
 
 
 def facts_of(phone: AdbPhone) -> dict[str, str | Sequence[str]]:
-    """Return a phone's identity: name, model, system, kernel, serial, root, and what mplab cannot control on it."""
+    """Return a phone's identity: name, model, system, kernel, serial, root method, and what mplab cannot control."""
     return {**vars(phone.identity()), "serial": phone.serial, "root": phone.root.value, **_uncontrolled(phone)}
 
 

@@ -115,7 +115,7 @@ class _OnDemand(Mapping[str, AnyScenario]):
 
 @dataclass(frozen=True)
 class LabCatalog(Catalog):
-    """A catalog with the scenario objects, by which scenarios are run, not only with facts about scenarios."""
+    """Catalog whose scenarios are the objects that a run executes, not only facts about scenarios."""
 
     scenarios: Mapping[str, AnyScenario]
     android: Mapping[str, AnyScenario] = field(default_factory=dict)

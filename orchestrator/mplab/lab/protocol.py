@@ -165,7 +165,7 @@ class Lab(Protocol):
         """
 
     def open_devtools(self, app: "AndroidApp") -> "AbstractContextManager[DevTools | None]":
-        """Return a context that connects to the DevTools of a running app and yields them; None: it offers none.
+        """Return a context that yields the connected DevTools of a running app, or None if the app offers none.
 
         Raises:
             StepError: the phone has no apps.

@@ -76,7 +76,7 @@ class HostedResources(Protocol):
         """Return the resources that differ from the result of `ProxyDriver.prepare`, as a phrase; "": none."""
 
     def inherited(self) -> Inherited:
-        """Return environment and file descriptors for the lab's process, in which `ProxyDriver.open` reads them."""
+        """Return environment and file descriptors to pass to the lab's process; there, `ProxyDriver.open` uses them."""
 
 
 class ProxyDriver(ProxyKind, ABC, Generic[Settings]):

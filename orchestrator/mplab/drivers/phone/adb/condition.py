@@ -1,4 +1,4 @@
-"""Read and parse the condition of a phone: battery, temperature, free space, screen, radios; measure its clock offset.
+"""Read and parse the condition of a phone: battery, temperature, free space, screen, radios. Measure its clock offset.
 
 One command on the phone reads all values of the condition; parsing has no side effects.
 """

@@ -286,7 +286,7 @@ class AdbPhone:
         return self.files.outbox(target, busy=any(process.poll() is None for process in self._processes))
 
     def bring(self, target: Path) -> None:
-        """Copy the file at the `outbox` path of `target` to the host file `target`. Do nothing if it does not exist.
+        """Copy the file at the `outbox` path of `target` to the host file `target`. Do nothing if there is none.
 
         Raises:
             DeviceError: the copy failed.

@@ -1,4 +1,4 @@
-"""Control the containers of a proxy for `mplab proxy`, and check their engine and its host."""
+"""Control the containers of a proxy for `mplab proxy`, and check the engine and the machine on which it runs."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence

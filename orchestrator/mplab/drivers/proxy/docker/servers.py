@@ -161,7 +161,7 @@ class ContainerServers:
         return directory
 
     def origin_congestion_control(self) -> str:
-        """Return the congestion control of the origin's sockets, read in its container. See `Servers`."""
+        """Return the congestion control of the origin's sockets, read in the origin's container. See `Servers`."""
         return self.proxy.origin_congestion_control()
 
     def describe(self) -> Mapping[str, object]:

@@ -80,7 +80,7 @@ class VirtualLab(BaseLab):
             self._boot_router(machine)
 
     def _boot_router(self, machine: ShapingMachine[BaseModel]) -> None:
-        """Start to boot a virtual router; `_make_shaper` waits for it, so that services start in the meantime."""
+        """Start to boot a virtual router. Other parts start in the meantime; `_make_shaper` waits for the router."""
         self._router = inside_driver_of(machine).open(
             machine,
             node=self.nodes[topology.ROUTER],
