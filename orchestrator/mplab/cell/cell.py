@@ -67,7 +67,7 @@ class CellAttempt:
     def _end(
         self, step: Step, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        """End a step. If the cell has failed, only call `finish`, and add its error as a note to the cell's error."""
+        """End a step. If the cell has failed, only call `finish`, and add its failure as a note to the cell's error."""
         if error is None:
             self._do(step.end_name, step.end)
             return

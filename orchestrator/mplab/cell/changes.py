@@ -29,7 +29,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect that a change of the link condition had on its path.
+    """The effect that one change of a link condition had on the path.
 
     Attributes:
         outage: ``begins`` or ``ends``, if the change made the path unusable or usable; otherwise "".
@@ -71,7 +71,7 @@ class Changer:
         self._spare = {device: cycle(known) for device, known in endpoints.spare.items()}
 
     def prepare(self, moments: Sequence[Moment]) -> None:
-        """Read the state of the phone's interfaces, and register that it is restored after the cell.
+        """Read the state of the phone's interfaces, and register an undo that restores it after the cell.
 
         Does nothing if all changes only shape the paths or switch their radios.
         """
@@ -83,7 +83,7 @@ class Changer:
             self._interfaces[name] = interface
 
     def look(self, moment: Moment) -> None:
-        """Read again the interfaces that `moment` has changed: the next change starts from their current state."""
+        """Read the interfaces that the change `moment` affected again; the next change starts from this state."""
         if moment.default_route:
             for interface in self._interfaces.values():
                 interface.read()

@@ -1,4 +1,4 @@
-"""Define a cell's measuring instruments: clocks, host load, decoder of captures, time limit; compute its traffic."""
+"""Define a cell's measuring instruments: clocks, host load, decoder of captures, time limit. Compute its traffic."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def traffic(
 
 
 def count_subflows(subflows: Iterable[SubflowRow]) -> dict[str, dict[str, int]]:
-    """Return interface → ``{established, bytes_up, bytes_down}``.
+    """Add up the subflows of each interface: return interface → ``{established, bytes_up, bytes_down}``.
 
     ``established`` is the number of established subflows. The byte counts are those of all subflows, without
     retransmissions and reinjections.

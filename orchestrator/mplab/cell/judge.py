@@ -148,7 +148,10 @@ def _judge_loss(requested: PathCondition, measured: PathMeasurement) -> list[str
 
 
 def _likely_losses(count: int, share: float) -> tuple[int, int]:
-    """Return the smallest and largest likely number of losses among `count`: each tail has at most `_CHANCE`."""
+    """Return the smallest and the largest likely number of losses among `count` echoes.
+
+    Smaller numbers together have at most the probability `_CHANCE`; so have larger numbers.
+    """
     if share >= 1:
         return count, count
     below, low, high = 0.0, 0, count

@@ -1,4 +1,4 @@
-"""Define the report of one attempt at a cell, which becomes its ``cell.json``."""
+"""Define the report of one attempt at a cell. It becomes the ``cell.json`` of the cell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from mplab.format.plan import CellSpec
 
 @dataclass
 class CellReport:
-    """Report on an attempt, which the steps fill in until the cell ends; see `CellRecord` for the fields."""
+    """Report on an attempt; the steps fill the report in until the cell ends. See `CellRecord` for the fields."""
 
     spec: CellSpec
     attempt: int

@@ -142,7 +142,7 @@ class PartStart(Step):
     started: bool = False
 
     def __post_init__(self) -> None:
-        """Take the name of the lab's step."""
+        """Set this step's name to that of the lab's step."""
         self.name = self.part.name
 
     def start(self) -> None:

@@ -74,14 +74,14 @@ class AndroidSide:
     def take_over(self, proxy: str) -> None:
         """Prepare the phone for cells until it is released: it stays awake, and installs no updates.
 
-        TCP connections and DNS queries of the phone are redirected to the agent; IPv6 and the apps' other UDP are
-        blocked. On a phone without root, only apps that can be configured to use a proxy reach the agent.
+        TCP connections and DNS queries of the phone are redirected to the agent; IPv6 and all other UDP of apps
+        are blocked. On a phone without root, only apps that can be configured to use a proxy reach the agent.
 
         Args:
             proxy: address of the proxy; TCP connections to it are not redirected.
 
         Raises:
-            LabNotReadyError: the phone is not rooted, or an app that it needs is missing.
+            LabNotReadyError: the phone is not rooted, or a required app is missing.
             DeviceError: the phone did not make a change.
         """
         self.check_root(self._phone, self._file)
@@ -238,7 +238,11 @@ class AndroidSide:
         return appium_session(appium_phone, settings)
 
     def devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
-        """Connect to the DevTools of a running app during the context; None: it offers none. Raises DeviceError."""
+        """Return a context that yields the connected DevTools of a running app, or None if the app offers none.
+
+        Raises:
+            DeviceError: the phone failed.
+        """
         return open_devtools(self._phone, app.devtools)
 
 
@@ -352,14 +356,14 @@ class FilmPart:
 
 
 def told_to_apps(endpoints: Endpoints, use: LabUse) -> Endpoints:
-    """Return `endpoints`; for a phone without root, with the agent's proxy addresses, which are set in its apps."""
+    """Return `endpoints`; for a phone without root, add the agent's proxy addresses, to be set in the phone's apps."""
     if not use.unrooted:
         return endpoints
     return replace(endpoints, app_proxy=f"127.0.0.1:{SOCKS_PORT}", app_http_proxy=_HTTP_PROXY)
 
 
 def facts_of(phone: AdbPhone) -> dict[str, str | Sequence[str]]:
-    """Return a phone's identity: name, model, system, kernel, serial, root, and what mplab cannot control on it."""
+    """Return a phone's identity: name, model, system, kernel, serial, root method, and what mplab cannot control."""
     return {**vars(phone.identity()), "serial": phone.serial, "root": phone.root.value, **_uncontrolled(phone)}
 
 

@@ -63,7 +63,9 @@ class BaseLab:
         self._stack.__exit__(kind, error, trace)
 
     def _bring_up(self) -> None:
-        """Start all parts of the lab, and push how to stop each on the exit stack. Every lab overrides this method.
+        """Start all parts of the lab. Every lab overrides this method.
+
+        For each started part, it must push on the exit stack a function that stops the part.
 
         Raises:
             NotImplementedError: the lab does not override it.
@@ -77,7 +79,7 @@ class BaseLab:
 
     @property
     def services(self) -> RunningServices:
-        """Return the origin's services, in addition to web sites and files."""
+        """Return the services of the origin, e.g. Icecast; its web and file servers are not included."""
         return self.servers.services
 
     def origin_logs(self) -> list[Path]:
@@ -99,9 +101,9 @@ class BaseLab:
         check_each(self._checks())
 
     def _checks(self) -> list[Callable[[], None]]:
-        """Return checks, each of which raises DeviceError if a part has ended or was lost.
+        """Return functions, each of which raises DeviceError if one part of the lab has ended or was lost.
 
-        Parts that other parts depend on are first.
+        Functions for parts that other parts depend on come first.
         """
         return [self.servers.check_alive, *([self._appium.check_alive] if self._appium else [])]
 

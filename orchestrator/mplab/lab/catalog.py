@@ -37,7 +37,7 @@ def load_android_scenario(name: str) -> AnyScenario:
     Without ``android.py``, return the scenario itself, for example `download`, which needs no app.
 
     Raises:
-        LabNotReadyError: its module cannot be imported, or has no such object of the right class.
+        LabNotReadyError: the module cannot be imported, or has no `ANDROID` of the right class.
     """
     if not SCENARIOS[name].has("android"):
         return load_scenario(name)
@@ -62,9 +62,9 @@ def android_app(lab: LabUse, scenario: str) -> AndroidApp | None:
 
 
 def programs_of(scenario: AnyScenario) -> list[Program]:
-    """Return the programs that a scenario needs in addition to those that every lab needs, without duplicates.
+    """Return the programs that a scenario needs, without duplicates; those that every lab needs are not added.
 
-    These are its browser, the programs that it declares, and those of its services.
+    They are its browser, the programs that it declares, and those of its services.
     """
     programs = [FIREFOX] if scenario.browser == "firefox" else []
     programs += scenario.programs
@@ -115,7 +115,7 @@ class _OnDemand(Mapping[str, AnyScenario]):
 
 @dataclass(frozen=True)
 class LabCatalog(Catalog):
-    """A catalog that has the scenarios themselves, so that they can be run."""
+    """Catalog whose scenarios are the objects that a run executes, not only facts about scenarios."""
 
     scenarios: Mapping[str, AnyScenario]
     android: Mapping[str, AnyScenario] = field(default_factory=dict)

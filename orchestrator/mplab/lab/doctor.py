@@ -112,7 +112,10 @@ def _check_transport(name: str) -> Iterable[Finding]:
 
 
 def _others() -> Iterator[Finding]:
-    """Import all other drivers; check the default shaper and proxy. Yield a finding for each that cannot be used."""
+    """Check the drivers of services, shapers, phones and proxies.
+
+    Yield a finding for each driver that cannot be imported, then the findings of the default shaper and proxy.
+    """
     kinds: dict[str, Mapping[str, object]] = {"service": SERVICES, "shaper": SHAPERS, "phone": PHONES, "proxy": PROXIES}
     for kind, drivers in kinds.items():
         for name in drivers:

@@ -1,8 +1,8 @@
 """Define a kind of phone: the programs that it needs, its checks, and the lab around it.
 
 A kind is a package with a module `driver` that has an object `DRIVER`, registered in the group ``mplab.phones``. The
-key `driver` of a phone in a lab file names it. The module is imported whenever a lab file names its kind, and imports
-slow modules only when it uses them.
+key `driver` of a phone in a lab file names its kind. The module is imported whenever a lab file names the
+kind, and imports slow modules only when it uses them.
 """
 
 from abc import ABC, abstractmethod
@@ -39,7 +39,7 @@ class LabSettings:
         seed: seed of all random choices of its shapers.
         congestion_control: congestion control of every socket between agent and proxy.
         logs: host folder for the logs of the lab's programs.
-        services: origin services, in addition to web sites and files.
+        services: services of the origin, e.g. Icecast; its web and file servers are not included.
         use: the lab file, and the phone in it that the run uses.
         run_id: id of the run, for messages to other users of a resource.
     """
@@ -73,7 +73,7 @@ class PhoneDriver(PhoneKind, ABC):
         """
 
     def programs(self, settings: PhoneFile | None) -> Sequence[Program]:
-        """Return the programs of this machine that such a phone needs, in addition to those of every lab."""
+        """Return the programs of this machine that such a phone needs; those that every lab needs are not added."""
         return ()
 
     def facts(self, settings: PhoneFile | None) -> PhoneFacts:
@@ -105,7 +105,7 @@ def phone_driver(name: str) -> PhoneDriver:
 
     Raises:
         InputError: there is no such kind.
-        LabNotReadyError: it cannot be imported, or is not a `PhoneDriver` of this name.
+        LabNotReadyError: its module cannot be imported, or has no `PhoneDriver` of this name.
     """
     return DRIVERS.load(name)
 

@@ -36,9 +36,9 @@ class RunningNode:
 def running_nodes() -> Iterator[RunningNode]:
     """Yield every node of the labs that the caller has started.
 
-    A node is recognised by the name and the environment of its process, which any user can imitate, and ``mplab lab
-    shell`` would run that process's ``/bin/sh``. For safety, only processes of the caller are considered, in a user
-    namespace that the caller owns (for root: in root's own user namespace).
+    A node is recognised by the name and the environment of its process. Another user could imitate both, and ``mplab
+    lab shell`` would then run the ``/bin/sh`` of the imitation. Therefore, only processes of the caller are
+    considered, in a user namespace that the caller owns (for root: in root's own user namespace).
     """
     for process in psutil.process_iter(["name"]):
         if process.info["name"] != _HOLDER:

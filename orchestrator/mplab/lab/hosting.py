@@ -1,4 +1,4 @@
-"""Start the parts of a proxy, such as containers, that must run outside a lab's namespaces before the lab is up."""
+"""Before a lab is up, start those parts of its proxy, e.g. containers, that run outside the lab's namespaces."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -8,7 +8,9 @@ from mplab.userfiles.labuse import LabUse
 
 
 def prepared(use: LabUse, *, congestion_control: str, services: Sequence[str]) -> dict[str, object]:
-    """Prepare the parts of a lab's proxy that run outside its namespaces. Return their description for the manifest.
+    """Prepare the parts of a lab's proxy that run outside the lab's namespaces.
+
+    Return the description of these parts for the manifest.
 
     Args:
         use: the lab.
@@ -24,7 +26,7 @@ def prepared(use: LabUse, *, congestion_control: str, services: Sequence[str]) -
 def hosted(
     use: LabUse, *, congestion_control: str, services: Sequence[str], run_id: str = ""
 ) -> AbstractContextManager[HostedResources | None]:
-    """Return a context in which the parts of a lab's proxy outside the lab's namespaces run.
+    """Return a context that runs those parts of a lab's proxy that are outside the lab's namespaces.
 
     At its end, the context restores the earlier state.
 

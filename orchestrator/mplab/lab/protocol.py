@@ -82,7 +82,7 @@ class CellPart(Protocol):
 
 
 class Lab(Protocol):
-    """A phone with two paths to a proxy, and the origin behind it. It is up until its context ends."""
+    """A phone with two paths to a proxy, and the origin behind the proxy. The lab is up until its context ends."""
 
     def __enter__(self) -> Self:
         """Start all parts of the lab. If one fails, stop those that were started.
@@ -115,7 +115,7 @@ class Lab(Protocol):
 
     @property
     def services(self) -> RunningServices:
-        """Return the origin's services, in addition to web sites and files."""
+        """Return the services of the origin, e.g. Icecast; its web and file servers are not included."""
 
     @property
     def scratch(self) -> Path:
@@ -165,7 +165,7 @@ class Lab(Protocol):
         """
 
     def open_devtools(self, app: "AndroidApp") -> "AbstractContextManager[DevTools | None]":
-        """Connect to the DevTools of a running app during the context; None: the app offers none.
+        """Return a context that yields the connected DevTools of a running app, or None if the app offers none.
 
         Raises:
             StepError: the phone has no apps.

@@ -13,11 +13,11 @@ VIRTUAL_LAB = "virtual-lab"
 
 
 def resources_of(experiment: Experiment) -> tuple[str, ...]:
-    """Return the names of all locks that a run of `experiment` takes, sorted, without that of its run directory.
+    """Return the sorted names of the locks that a run of `experiment` takes; the run directory's is not included.
 
     Two experiments without a common name can run at the same time. A phone that shapes its own paths has a second lock,
-    by serial number. It is listed only if the lab file sets the serial, which is enough, because the phone's first lock
-    already excludes the same runs.
+    named by its serial number. This name is listed only if the lab file sets the serial number, which is enough,
+    because the phone's first lock already excludes the same runs.
     """
     use = experiment.lab
     return tuple(sorted({*driver_of(use.proxy).resources(use.proxy), *_of_lab(use)}))

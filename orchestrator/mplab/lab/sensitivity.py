@@ -37,7 +37,7 @@ class Sensitivity(FileModel):
 
 
 def sensitivity_of(scenario: str) -> Sensitivity | None:
-    """Read ``sensitivity.yaml`` of a scenario; None: it has none.
+    """Read ``sensitivity.yaml`` of a scenario; return None if the scenario has no such file.
 
     Raises:
         InputError: there is no scenario of this name, or its file is wrong.

@@ -34,7 +34,7 @@ class LabSessionSettings:
     keep: bool
     """True: keep the lab up until a signal arrives; False: end it after the test of the transport."""
     services: tuple[str, ...] = ()
-    """Origin services in addition to web sites and files."""
+    """Services of the origin, e.g. Icecast; its web and file servers are not included."""
     lab_file: str = ""
     """Path of the lab file; "": the default virtual lab."""
     phone: str = ""

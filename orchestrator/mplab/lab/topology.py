@@ -1,6 +1,6 @@
 """Define the wires and addresses of the virtual lab.
 
-This is the table of ``docs/design.md`` as data; no function here changes the system.
+The data are the same as in the table of nodes in ``docs/design.md``. No function here changes the system.
 """
 
 from dataclasses import dataclass

@@ -78,7 +78,7 @@ def _whole_or_not_there(path: Path) -> Iterator[None]:
     """Remove the new run directory `path` if the block fails to write it: an incomplete one could not be resumed.
 
     Raises:
-        MplabError: the block raised it. The message advises to start the run again, not to resume it.
+        MplabError: the error of the block; its message then advises to start the run again, not to resume it.
     """
     existed = path.exists()
     try:
@@ -120,14 +120,14 @@ def set_deadline(events: EventLog, ends_by: float | None) -> None:
 
 
 def _routers(experiment: Experiment) -> dict[str, object]:
-    """Return a description of the run's virtual routers for its manifest; {} if it has none."""
+    """Return a description of the run's virtual routers for the manifest; {} if the run has none."""
     routers = experiment.lab.inside()
     described = {name: inside_driver_of(router).describe() for name, router in routers.items()}
     return {"routers": described} if described else {}
 
 
 def _containers(experiment: Experiment, watch: RunCallbacks) -> dict[str, object]:
-    """Prepare the run's containers; return their description for its manifest."""
+    """Prepare the run's containers; return their description for the manifest."""
     if preparing := driver_of(experiment.lab.proxy).preparing:
         watch.doing(preparing)
     return prepared(

@@ -111,7 +111,10 @@ def cell_seed(experiment_seed: int, scenario_label: str, link_name: str, repetit
 def _determinants(
     experiment: Experiment, scenario: ScenarioUse, transport: TransportUse, link: LinkCondition, seed: int
 ) -> dict[str, object]:
-    """Return every input that a cell's result may depend on, to be hashed; titles, labels and time limits are not."""
+    """Return every input that a cell's result may depend on, to be hashed.
+
+    Titles, labels and time limits are left out.
+    """
     contents = {**scenario.files, **transport.files}
     files = {path: hashlib.sha256(content).hexdigest() for path, content in contents.items()}
     return {
@@ -134,7 +137,8 @@ class EstimateTracker:
     """Estimates the time that a run still needs, from the durations of its finished cells.
 
     A cell that has not finished is expected to take the median time of the finished cells of its scenario and
-    transport. If there are none, the median of its scenario's cells counts; without these, the plan's average.
+    transport. If there are none, it is expected to take the median time of its scenario's finished cells; without
+    these, the average time of a cell in the plan's estimate.
     """
 
     def __init__(self, cells: Iterable[CellSpec], estimate_s: float) -> None:

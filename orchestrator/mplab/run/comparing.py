@@ -26,7 +26,7 @@ class RunComparison:
 
     Attributes:
         runs: the change of every metric from the baseline to the run, by scenario, link and transport.
-        checks: checks of the run's budgets, of its headline metrics without a budget, and of their levels over time.
+        checks: results of `gate.checks`: budgets, headline metrics without a budget, levels of metrics over time.
         shifts: for each headline metric whose level has changed over the experiment's runs, when and by how much.
     """
 

@@ -19,7 +19,7 @@ class RunSummary:
     """The summary of a run's report, from ``report/summary.json``.
 
     Attributes:
-        rows: median and confidence interval of each metric and transport, headline metrics first, as texts to print.
+        rows: median and confidence interval for each metric and transport, headline metrics first, as texts to print.
         answers: a sentence for each question that the experiment asks.
         warnings: reasons to doubt the numbers, one sentence each.
         limits: one check for each limit of the experiment's budgets; `failure` is set if the limit is broken.

@@ -32,7 +32,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class IntervalCheck:
-    """Whether the confidence intervals of a run are narrow enough, as the analysis reports it.
+    """Result of the analysis: whether the confidence intervals of a run are narrow enough.
 
     Attributes:
         enough: True if the intervals are narrow enough.
@@ -88,7 +88,7 @@ class EndingWatch:
     def before(self, spec: CellSpec, ends_by: datetime | None = None) -> Cut | None:
         """Return the decision to end the run before the cell `spec`, or None.
 
-        `ends_by` is a deadline in addition to those of the experiment.
+        `ends_by` is an additional deadline; the earlier deadline counts.
         """
         failures = self._ending.failures
         if failures is not None and len(self._failures) >= failures:

@@ -85,13 +85,13 @@ class HookRunner:
         self._closed = True
 
     def answer(self, question: Mapping[str, object]) -> Answer:
-        """Run the hook that `question` names before or after an attempt at a cell.
+        """Run a hook of an attempt at a cell: ``before_cell`` or ``after_cell``, as `question` requests.
 
         Returns:
             ``{"problem": TEXT}``; TEXT is "" if all commands of the hook succeeded.
 
         Raises:
-            InputError: the name is not that of a hook around a cell.
+            InputError: `question` requests another hook.
             MplabError: the log cannot be written.
         """
         name, cell, attempt = str(question["name"]), str(question["cell"]), str(question["attempt"])

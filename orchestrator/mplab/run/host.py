@@ -45,7 +45,7 @@ def describe_versions(further: Iterable[programs.Program] = ()) -> dict[str, str
     """Return name → version of mplab, Python, and everything that a run executes or imports; "" if unknown.
 
     Args:
-        further: programs of the run in addition to those that every lab needs.
+        further: programs that this run needs and that not every lab needs.
     """
     versions = {"mplab": importlib.metadata.version("mplab"), "python": platform.python_version()}
     versions |= programs.versions(further)
@@ -72,7 +72,7 @@ def describe_locks(commit: str | None) -> tuple[dict[str, bytes], str]:
     """Return path → content of the files that pin all versions, and a phrase that names their source tree.
 
     Args:
-        commit: commit of the wanted tree; if None, or if this checkout does not have it, the files here are returned.
+        commit: commit of the wanted tree; None, or unknown in this checkout: return the current files of this checkout.
     """
     if commit and re.fullmatch(r"[0-9a-f]{7,64}", commit):
         contents = {name: _git_output("show", f"{commit}:{name}") for name in LOCKS}

@@ -138,7 +138,7 @@ def _check_images(directory: RunDirectory, containers: HostedResources | None) -
 
 
 def _error_of(code: int, output: str, log: Path) -> MplabError:
-    """Return the error that the process inside reported; if it reported none, an error with its last log line."""
+    """Return the error that the process inside reported; if it reported none, an error with the last line of `log`."""
     kinds = {kind.exit_code: kind for kind in (MplabError, InputError, LabNotReadyError)}
     for line in output.splitlines():
         record = json.loads(line)

@@ -24,7 +24,7 @@ Handler = Callable[[Mapping[str, object]], Answer]
 
 
 class HostClient:
-    """End of the channel in the process inside the lab, which asks the host process."""
+    """The channel's end in the process inside the lab: asks the host process questions."""
 
     def __init__(self, connection: socket.socket | None) -> None:
         """Use a connected socket; None: there is no host process, and every question fails."""
@@ -66,7 +66,7 @@ class HostClient:
 
 
 class HostServer(Closing):
-    """End of the channel in the host process: answers the process inside the lab until the context ends.
+    """The channel's end in the host process: answers questions from inside the lab until the context ends.
 
     Args:
         handlers: question → function that answers it.

@@ -26,7 +26,10 @@ class _Run:
 
 @dataclass(frozen=True)
 class Case:
-    """A test case that is not a cell, such as a budget. ``failure`` or ``skipped``: the reason, or ""."""
+    """A test case that is not a cell, such as a budget.
+
+    ``failure`` and ``skipped`` are the reasons why the test case failed or was skipped; otherwise "".
+    """
 
     classname: str
     name: str

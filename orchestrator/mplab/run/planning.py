@@ -138,8 +138,8 @@ def plan_of(experiment: Experiment) -> Plan:
     """Plan the cells of an experiment on this host.
 
     Raises:
-        InputError: mpflex refuses one of its policy files.
-        LabNotReadyError: no cell of it can run here.
+        InputError: mpflex refuses one of the experiment's policy files.
+        LabNotReadyError: no cell of the experiment can run here.
     """
     raise_lines([text for use in experiment.transports for text in DRIVERS[use.name].problems_in(use.files)])
     names = {use.name for use in experiment.transports}

@@ -30,7 +30,7 @@ def check_ready_for(experiment: Experiment) -> None:
 
 
 def check_ready(*, needs_ui: bool, further: Iterable[Program] = (), use: LabUse = VIRTUAL) -> None:
-    """Raise LabNotReadyError if a program is missing that the lab needs on this machine, or one of `further`."""
+    """Raise LabNotReadyError if this machine lacks a program that the lab needs, or one of the programs `further`."""
     always, title = (FOR_REAL, "this machine") if use.real else (ALL, "the virtual lab")
     needed = [program for program in always if needs_ui or use.real or program not in FOR_UI]
     needed += [program for program in further if program not in needed]
@@ -42,7 +42,7 @@ def check_ready(*, needs_ui: bool, further: Iterable[Program] = (), use: LabUse 
 
 
 def programs_of_run(experiment: Experiment) -> list[Program]:
-    """Return the programs that a run needs, for its scenarios, phone and routers, in addition to those of every lab."""
+    """Return the programs for a run's scenarios, phone and routers; those that every lab needs are not added."""
     scenarios = catalog().on(experiment.lab)
     programs = [program for use in experiment.scenarios for program in programs_of(scenarios[use.name])]
     return [*programs, *programs_of_lab(experiment.lab)]
@@ -61,13 +61,13 @@ def identify_real_phone(use: LabUse) -> dict[str, object]:
 
 
 def allow(hooks: Hooks) -> None:
-    """Record that this user allows these commands, because the user has started a run with them. Raises MplabError."""
+    """Record that this user allows the commands of `hooks`: the user has started a run with them. Raises MplabError."""
     if hooks:
         _write_note(_hooks_note(hooks), hooks.text())
 
 
 def check_allowed(hooks: Hooks, whose: object) -> None:
-    """Raise InputError unless this user has allowed these commands on this machine; `whose`: see `foreign`."""
+    """Raise InputError unless this user has allowed the commands of `hooks` on this machine; `whose`: see `foreign`."""
     if hooks and not _hooks_note(hooks).is_file():
         raise foreign(hooks, whose)
 

@@ -142,7 +142,7 @@ def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, wat
 
 
 def _other_code(directory: RunDirectory, watch: RunCallbacks) -> GitRecord | None:
-    """Warn if the run was started with another commit or local changes, and return this checkout; else None."""
+    """Return this checkout, and warn, if the run was started with another commit or local changes; otherwise None."""
     then, now = directory.read_manifest().git, host.describe_git()
     if (then.commit, then.dirty) == (now.commit, now.dirty):
         return None

@@ -122,7 +122,7 @@ class RunLoop:
     def _tell_what_was_not_told(self, events: EventLog) -> None:
         """Log each complete cell that has no event ``cell_finished``.
 
-        Power may have failed, or the disk was full, between the rename of the cell's directory and the event.
+        The event is missing if power failed or the disk was full after the cell's directory got its final name.
         """
         logged = RunProgress.from_events(read_events(events.path, RunEvent)).outcomes
         for cell, record in self._directory.complete_cells().items():

@@ -33,7 +33,7 @@ class RunDirectory:
         self.experiment_file = path / "experiment.yaml"
         """The experiment file, an unchanged copy."""
         self.kept_dir = path / "experiment"
-        """Folder of the experiment's further sources (`mplab.userfiles.layers.kept_files`), if any."""
+        """Folder of the experiment's other source files (`mplab.userfiles.layers.kept_files`), if any."""
         self.lab_file = path / "lab.yaml"
         """The lab file, an unchanged copy; missing if the run uses the default virtual lab."""
         self.manifest_file = path / "manifest.json"
@@ -62,7 +62,7 @@ class RunDirectory:
             name: name of the experiment.
             experiment_source: content of the experiment file.
             lab_source: content of the lab file; empty: none.
-            kept: further sources of the experiment: path in `kept_dir` → content.
+            kept: other source files of the experiment: path in `kept_dir` → content.
             run_id: name of the directory; "": see `new_run_id`.
 
         Raises:

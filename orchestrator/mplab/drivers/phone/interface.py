@@ -62,7 +62,10 @@ class InterfaceState:
         )
 
     def going(self) -> list[str]:
-        """Return `ip` commands that take the interface down. The endpoints, which send packets, are removed first."""
+        """Return `ip` commands that take the interface down.
+
+        MPTCP endpoints are removed first, because their removal sends packets.
+        """
         return [
             *(f"mptcp endpoint delete id {endpoint.number}" for endpoint in self.endpoints),
             *(f"rule del {rule}" for rule in self.rules),
@@ -73,7 +76,7 @@ class InterfaceState:
     def coming(self) -> list[str]:
         """Return `ip` commands that configure an interface that is down and has no configuration.
 
-        The endpoints, which send packets, are added last.
+        MPTCP endpoints are added last, because the kernel then sends packets from them.
         """
         return [
             *([f"addr add {self.address} dev {self.device}"] if self.address else []),

@@ -38,7 +38,8 @@ class Phone(Machine, Protocol):
         """Run a command on the phone and wait for it.
 
         Raises:
-            DeviceError: it could not be started, took longer than `timeout_s`, or with `check` did not exit with 0.
+            DeviceError: the command could not be started, took longer than `timeout_s` or, with `check`, had an exit
+                code other than 0.
         """
 
     def keep(self, name: str, text: str) -> str:

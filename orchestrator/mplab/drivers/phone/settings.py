@@ -114,5 +114,5 @@ class AdbPhoneFile(AndroidPhoneFile):
     interfaces: AdbInterfacesFile | None = Field(None, description="Its interfaces; default: detected.")
 
     def resource(self, name: str) -> str:
-        """Return the name of the lock that a run holds on this phone: it has the serial or, without one, `name`."""
+        """Return the name of the lock on this phone: ``phone SERIAL`` or, without a serial, ``phone`` and `name`."""
         return f"phone {self.serial or name}"

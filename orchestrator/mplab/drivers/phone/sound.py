@@ -1,4 +1,4 @@
-"""Sound card of the virtual phone: PulseAudio with one null sink, and a recorder of its output."""
+"""Sound card of the virtual phone: PulseAudio with one null sink, and a recorder of the sink's output."""
 
 import array
 import contextlib

@@ -36,7 +36,7 @@ class ServerSettings:
     """Settings that a lab passes to its servers.
 
     Attributes:
-        services: services of the origin in addition to web sites and files.
+        services: services of the origin, e.g. Icecast; its web and file servers are not included.
         directory: private folder of the lab.
         logs: host folder for the logs of its programs.
         congestion_control: algorithm for every socket of the proxy towards the phone.
@@ -59,7 +59,7 @@ class HostSettings:
 
     Attributes:
         congestion_control: algorithm that the experiment requests.
-        services: names of the origin's services that its scenarios use.
+        services: names of the origin's services that the experiment's scenarios use.
         wired: True if the lab runs in namespaces of this machine, and veth pairs connect it to the proxy's namespaces.
             False: phones reach the proxy by real networks.
     """
@@ -76,7 +76,7 @@ class HostedResources(Protocol):
         """Return the resources that differ from the result of `ProxyDriver.prepare`, as a phrase; "": none."""
 
     def inherited(self) -> Inherited:
-        """Return environment and file descriptors for the lab's process, in which `ProxyDriver.open` reads them."""
+        """Return environment and file descriptors to pass to the lab's process; there, `ProxyDriver.open` uses them."""
 
 
 class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
@@ -92,7 +92,7 @@ class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
         """Return proxy, origin and services of a lab, not yet started.
 
         Raises:
-            LabNotReadyError: they cannot be used.
+            LabNotReadyError: proxy, origin or services cannot be used.
         """
 
     def resources(self, settings: Settings) -> Iterator[str]:
@@ -130,7 +130,7 @@ class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
         """Prepare the proxy's resources outside of the lab; return their description for ``lab`` in the manifest.
 
         Raises:
-            LabNotReadyError: they cannot be provided, or a run uses them.
+            LabNotReadyError: the resources cannot be provided, or another run uses them.
         """
         return {}
 
@@ -143,7 +143,7 @@ class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
         resources.
 
         Raises:
-            LabNotReadyError: they do not start, or a run uses them.
+            LabNotReadyError: the resources do not start, or another run uses them.
         """
         return nullcontext()
 
@@ -153,12 +153,12 @@ DRIVERS = Drivers(PROXIES, ProxyDriver)  # type: ignore[type-abstract]
 
 
 def driver_of(settings: ProxyFile | None) -> ProxyDriver[Any]:
-    """Return the driver for the proxy of a lab file; None: the lab file has no proxy, see `own_driver`."""
+    """Return the driver for `settings`, the proxy of a lab file; for None (no proxy), the result of `own_driver`."""
     return own_driver() if settings is None else DRIVERS.load(settings.driver)
 
 
 def by_hand_drivers() -> dict[str, ProxyDriver[Any]]:
-    """Return the drivers that `mplab proxy` can control, by name."""
+    """Return name → driver for the kinds of proxy that `mplab proxy` can control."""
     return {name: driver for name, driver in DRIVERS.importable().items() if driver.parts}
 
 
@@ -166,7 +166,7 @@ def own_driver() -> ProxyDriver[Any]:
     """Return the driver for a lab file without a proxy: the kind of proxy that has no settings in a lab file.
 
     Raises:
-        LabNotReadyError: no such kind is registered, or it cannot be imported.
+        LabNotReadyError: no such kind is registered, or its module cannot be imported.
     """
     for driver in DRIVERS.importable().values():
         if driver.settings is None:

@@ -20,7 +20,7 @@ class Proxy(Protocol):
         """Stop the proxy. Before it ends, it logs the connections that are still open."""
 
     def use(self, session: SessionSettings) -> None:
-        """Apply `session` to the agent's sessions that start after this call; existing sessions may end."""
+        """Apply the settings `session` to agent sessions that start after this call; existing sessions may end."""
 
     def log_end(self) -> int:
         """Return a mark for the current end of the connection log, to be passed to `logs_since`."""
@@ -53,7 +53,7 @@ class Servers(Protocol):
 
     @property
     def services(self) -> RunningServices:
-        """Services of the origin in addition to web sites and files (after `start`)."""
+        """Services of the origin, e.g. Icecast (after `start`); its web and file servers are not included."""
 
     def start(self, nodes: Mapping[str, Node]) -> None:
         """Start all servers except the proxy, and wait until each answers.
@@ -62,7 +62,7 @@ class Servers(Protocol):
             nodes: nodes of the lab by name; {}: the lab has no nodes.
 
         Raises:
-            DeviceError: a part does not start.
+            DeviceError: a server does not start.
         """
 
     def start_proxy(self) -> None:

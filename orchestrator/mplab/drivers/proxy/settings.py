@@ -25,7 +25,7 @@ def proxy_settings(
     Args:
         listen: transport → address with port.
         secret_file: path of the file with the secret that proxy and agents share.
-        ports: ports of the origin's services, in addition to `WEB_PORTS`.
+        ports: ports of the origin's services, which are allowed in addition to `WEB_PORTS`.
         congestion_control: algorithm for every socket towards the phone; "": the system's default.
         log: path of the connection log.
         session: settings for the agent's sessions.

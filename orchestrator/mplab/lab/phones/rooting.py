@@ -1,4 +1,4 @@
-"""Handle Android phones without root: changes of a link condition that they refuse, a finding of `mplab doctor`."""
+"""List the changes of a link condition that phones without root refuse; make their finding for `mplab doctor`."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ BY_SOCKS = "'root: none' in the lab file, for apps that have a setting for a SOC
 
 
 def unrooted_refusals(link: LinkCondition, phone: str) -> Iterator[str]:
-    """Yield a sentence for each change of a link condition that needs root, for a phone that runs use without root."""
+    """Yield a sentence for each change in `link` that needs root; `phone` names a phone that is used without root."""
     for moment in link.changes:
         changes = {
             "interface": moment.interface,

@@ -1,4 +1,4 @@
-"""Install, clear, stop and grant permissions to apps of a phone; read their versions."""
+"""Install, stop and clear apps of a phone; grant their permissions, and read their versions."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""Read and parse the condition of a phone: battery, temperature, free space, screen, radios; measure its clock offset.
+"""Read and parse the condition of a phone: battery, temperature, free space, screen, radios. Measure its clock offset.
 
 One command on the phone reads all values of the condition; parsing has no side effects.
 """
@@ -62,9 +62,9 @@ def read_condition(link: Link) -> Condition:
 
 
 def parse_condition(answers: Mapping[str, str]) -> Condition:
-    """Parse `answers`: name of a command in `_ASKED` → its output.
+    """Return the condition that is printed in `answers`: name of a command in `_ASKED` → its output.
 
-    Output that does not match gives None or an empty value.
+    A value is None or empty if the output does not contain it.
     """
     battery = answers.get("battery", "")
     level, scale = _number(r"^\s*level: (\d+)", battery), _number(r"^\s*scale: (\d+)", battery)

@@ -68,7 +68,7 @@ class PhoneFiles:
         return path
 
     def bring(self, target: Path) -> None:
-        """Copy the file at the `outbox` path of `target` to the host file `target`. Do nothing if it does not exist.
+        """Copy the file at the `outbox` path of `target` to the host file `target`. Do nothing if there is none.
 
         A file that a program still writes is copied as it is now.
 

@@ -26,7 +26,7 @@ class Interface:
 
 
 def parse_addresses(text: str) -> dict[str, Interface]:
-    """Parse the output of ``ip -o link show`` and then ``ip -4 -o addr show``; return interface name → interface."""
+    """Parse the output of ``ip -o link show`` and then ``ip -4 -o addr show``; return interface name → `Interface`."""
     interfaces: dict[str, Interface] = {}
     for match in re.finditer(r"^\d+: (\S+?)(?:@\S+)?: <([^>]*)>", text, re.MULTILINE):
         interfaces[match[1]] = Interface(match[1], "", "UP" in match[2].split(","))

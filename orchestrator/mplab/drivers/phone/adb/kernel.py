@@ -35,7 +35,7 @@ def read_kernel(phone: AdbPhone) -> KernelMptcp:
 
 
 def parse_kernel(answers: Mapping[str, str]) -> KernelMptcp:
-    """Parse `answers`: name of a command in `_ASKED` → its output."""
+    """Return the MPTCP settings that are printed in `answers`: name of a command in `_ASKED` → its output."""
     pairs = (line.partition(":") for line in answers.get("sysctls", "").splitlines())
     sysctls = {name: value.strip() for name, colon, value in pairs if colon}
     congestion = tuple(answers.get("congestion", "").split())
@@ -130,7 +130,7 @@ def set_out_of_tree(phone: AdbPhone, settings: OutOfTreeSettings) -> None:
     """Apply MPTCP settings to the phone's out-of-tree kernel until the phone is released.
 
     Raises:
-        LabNotReadyError: the kernel has no out-of-tree MPTCP, the phone is not rooted, or its ``ip`` is too old.
+        LabNotReadyError: the phone has no out-of-tree MPTCP kernel, no root access, or an ``ip`` that is too old.
         DeviceError: a setting was not accepted.
     """
     kernel = read_kernel(phone)

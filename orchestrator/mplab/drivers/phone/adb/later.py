@@ -1,7 +1,7 @@
 """Undo changes on a phone from a separate process: ``python -m mplab.drivers.phone.adb.later JSON``.
 
 JSON is a `_Later`. The undo journal holds such command lines. A later process runs them if the process that made the
-change was killed, and its adb server with it.
+change was killed together with its adb server.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""`Link`: connect one phone at an adb server, run commands on it, and forward ports to it."""
+"""Connect to one phone through an adb server (`Link`), run commands on the phone, and forward ports to it."""
 
 import contextlib
 import re
@@ -78,7 +78,7 @@ class Link:
             time.sleep(_POLL_S)
 
     def reconnect(self, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
-        """Disconnect the phone and connect it again. Raises LabNotReadyError when it does not return."""
+        """Disconnect the phone and connect it again. Raises LabNotReadyError when the phone does not return."""
         if self.over_tcp:
             self._server_call("disconnect")
         else:

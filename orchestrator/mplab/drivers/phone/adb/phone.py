@@ -249,7 +249,7 @@ class AdbPhone:
             raise DeviceError(self.label, text)
 
     def program(self, program: Program) -> str:
-        """Return the path or name by which a program is run on the phone. If it is one of mplab's, copy it there first.
+        """Return the path or name by which a program is run on the phone; first copy a program of mplab to the phone.
 
         Raises:
             LabNotReadyError: the phone does not have the program.
@@ -258,7 +258,7 @@ class AdbPhone:
         return self.programs.path(program)
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> AdbProcess:
-        """Start a program on the phone, as root if the phone is rooted. It ends if the connection to the phone is lost.
+        """Start a program on the phone, as root if the phone is rooted. The program ends with the connection.
 
         Raises:
             DeviceError: the program could not be started.
@@ -286,7 +286,7 @@ class AdbPhone:
         return self.files.outbox(target, busy=any(process.poll() is None for process in self._processes))
 
     def bring(self, target: Path) -> None:
-        """Copy the file at the `outbox` path of `target` to the host file `target`. Do nothing if it does not exist.
+        """Copy the file at the `outbox` path of `target` to the host file `target`. Do nothing if there is none.
 
         Raises:
             DeviceError: the copy failed.
@@ -314,7 +314,7 @@ class AdbPhone:
             self.shell([self.program(IP), "-batch", "-"], stdin="\n".join(lines) + "\n")
 
     def prefer(self, interface: str) -> None:
-        """Make new connections of the phone use an interface. Raises DeviceError when it has no default route."""
+        """Make new connections of the phone use an interface. Raises DeviceError if that has no default route."""
         if self._routing is None:
             self._routing = Routing(self)
         self._routing.set_default(next(path for path, role in INTERFACES.items() if role == interface))

@@ -1,4 +1,4 @@
-"""Quarantine: phones that must not be used until a person has checked them. Each has a file with reason and time."""
+"""Store the quarantined phones, which must not be used until a person has checked them, with reason and time."""
 
 import contextlib
 import json

@@ -31,8 +31,8 @@ class Readiness:
             measured.
         addresses: interface (``wlan0``, ``rmnet0``) → IPv4 address.
         apps: package → installed version.
-        quic_open: True if apps can use QUIC, which bypasses the transport; also True without root: it cannot be
-            checked.
+        quic_open: True if apps can use QUIC, which bypasses the transport; also True without root, because mplab cannot
+            check it then.
         ipv6_open: True if apps can send over IPv6, which bypasses the transport.
         problems: reasons why the phone is not ready, one sentence each; empty when it is ready.
     """

@@ -75,7 +75,7 @@ class Routing:
             )
 
     def default_device(self) -> str:
-        """Return the interface that new connections use, by its name on the phone; "" when there is no route."""
+        """Return the phone's name of the interface that new connections use; "" when there is no default route."""
         route = self._phone.script(f"ip route get {_ANYWHERE}", check=False).stdout
         match = re.search(r"\bdev (\S+)", route)
         return match[1] if match else ""

@@ -1,4 +1,4 @@
-"""Control the containers of a proxy for `mplab proxy`, and check their engine and its host."""
+"""Control the containers of a proxy for `mplab proxy`, and check the engine and the machine on which it runs."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ _DAY_S = 86_400.0
 def examine(stack: DockerStack) -> list[Check]:
     """Check a Docker engine and the containers of `stack` on it; return one result for each check.
 
-    If the engine cannot be used, that is the only result.
+    If the engine cannot be used, the only result says so.
     """
     try:
         with connected(stack.url) as client:
@@ -67,8 +67,8 @@ df -Pm /mnt | tail -1
 def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Check]:
     """Check kernel, clock and disk of the engine's host from a container.
 
-    If the image of the container is missing, it is not pulled. Only the congestion control of a local engine is then
-    checked.
+    If the container's image is missing, it is not pulled. Then only the congestion control is checked, and only if the
+    engine is on this machine.
     """
     before = time.time()
     try:
@@ -108,9 +108,9 @@ def _congestion_control(stack: DockerStack, allowed: str) -> Check:
 
 
 def _content(client: DockerClient, project: str) -> dict[str, dict[str, str]]:
-    """Return the mount of the content volume, to measure its disk; {} if it does not exist.
+    """Return the mount of the volume ``content``, with which a container measures free space; {}: no such volume.
 
-    Docker would make a missing volume if it were mounted.
+    A missing volume must not be mounted, because Docker would make it.
     """
     name = f"{project}_content"
     exists = any(volume.name == name for volume in client.volumes.list(filters={"name": name}))

@@ -51,7 +51,7 @@ class HostedStack:
     networks: Mapping[str, int] = field(default_factory=dict)
 
     def changed_since(self, prepared: Mapping[str, object]) -> str:
-        """Return a phrase that names mplab's images whose ids differ from those in `prepared`; "": none."""
+        """Return a phrase that names mplab's images whose ids differ from those in `prepared`; "" if none differ."""
         before, now = cast("StackFacts", prepared["containers"])["images"], self.facts["images"]
         changed = sorted(name for name, image in before.items() if now.get(name) != image)
         return f"the images {', '.join(changed)}" if changed else ""

@@ -100,7 +100,7 @@ def volume_folders(directory: Path) -> dict[str, dict[str, Path]]:
 
 
 def place_of_content(path: Path) -> str:
-    """Return the path in the content volume for a path of this machine. Raises ValueError if it has no content."""
+    """Return the path in the content volume for a path of this machine. Raises ValueError if the path has none."""
     for root, folder in _CONTENT_ROOTS.items():
         if path.is_relative_to(root):
             return f"{folder.removeprefix(CONTENT + '/')}/{path.relative_to(root).as_posix()}"

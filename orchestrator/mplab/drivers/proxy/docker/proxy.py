@@ -49,11 +49,11 @@ class DockerProxy:
         client: client of the engine.
         project: name of the compose project.
         image: image of the container that writes the configuration into its volume.
-        sidecar: captures in the proxy's network namespace.
-        interface: interface towards the phone in this namespace; "": the interface of the default route, at which
+        sidecar: captures packets in the proxy's network namespace.
+        interface: interface towards the phone in that namespace; "": the interface of the default route, at which
             packets to published ports arrive.
         congestion_control: algorithm for every socket towards the phone.
-        ports: ports of the origin's services, in addition to `WEB_PORTS`.
+        ports: ports of the origin's services, which are allowed in addition to `WEB_PORTS`.
         plain: address and port for sessions without encryption; "": not accepted.
         internet: destinations outside of the lab that the proxy allows, ``NETWORK:PORTS``.
     """
@@ -176,7 +176,7 @@ class DockerProxy:
             self._container(SERVICE).stop(timeout=_STOP_S)
 
     def use(self, session: SessionSettings) -> None:
-        """Remove old side-cars, restart containers that have ended, and apply `session` to the agent's sessions.
+        """Remove old side-cars, restart ended containers, and apply the settings `session` to the agent's sessions.
 
         Raises:
             DeviceError: the proxy does not start, or its network namespace is lost.

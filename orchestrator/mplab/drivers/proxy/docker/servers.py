@@ -1,7 +1,10 @@
-"""Proxy, origin and services of a lab as containers, whose networks replace the nodes `proxy` and `origin`.
+"""Proxy, origin and services of a lab as containers.
+
+The containers' network namespaces replace those of the lab's nodes `proxy` and `origin`.
 
 A process inside a lab reaches the engine only through the file descriptors that it inherits: the engine's socket and
-two network namespaces. When the lab ends, even by a crash, the kernel removes the wires into these namespaces.
+two network namespaces. When the lab ends, even by a crash, the kernel removes the veth pairs that connect the lab
+to these namespaces.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +50,7 @@ class ContainerServers:
 
     Args:
         settings: entry of the proxy in the lab file.
-        lab: settings from the lab.
+        lab: settings that the lab passes to its servers.
         handed: the running containers, as the host process passed them to this process.
 
     Raises:
@@ -95,7 +98,10 @@ class ContainerServers:
             self._follow(service, stream, file)
 
     def _make_services(self, nodes: Mapping[str, Node], watch: ContainerWatch) -> RunningServices:
-        """Return the services. Requests that check them are sent from the node `origin`, which has their network."""
+        """Return the services.
+
+        The requests that check them are sent from the node `origin`, which uses their network namespace.
+        """
         return RunningServices(
             self._lab.services,
             directory=self._rendered.directory / "services",
@@ -133,7 +139,10 @@ class ContainerServers:
         self._stack.close()
 
     def delay_by_prefix(self) -> dict[str, float]:
-        """Map address prefix of sites and services → one-way delay, ms; the same values as for `ProcessServers`."""
+        """Return address prefix of servers → one-way delay between the proxy and them, ms.
+
+        The values are the same as for `ProcessServers`.
+        """
         return {**delay_by_prefix(), **self.services.delay_by_prefix()}
 
     def logs(self) -> list[Path]:
@@ -152,7 +161,7 @@ class ContainerServers:
         return directory
 
     def origin_congestion_control(self) -> str:
-        """Return the congestion control of the origin's sockets, read in its container. See `Servers`."""
+        """Return the congestion control of the origin's sockets, read in the origin's container. See `Servers`."""
         return self.proxy.origin_congestion_control()
 
     def describe(self) -> Mapping[str, object]:
@@ -176,7 +185,7 @@ class ContainerServers:
 
 
 class WatchedServices(RunningServices):
-    """Services in containers that this machine cannot reach.
+    """Services that run in containers and that this machine cannot reach over the network.
 
     The engine's health checks of the containers replace the requests by which `RunningServices` checks services.
 

@@ -209,7 +209,7 @@ def _records(log: Path) -> list[Mapping[str, str]]:
 
 
 def _fetch(container: Container, packed: str, target: Path) -> str:
-    """Decompress a file of a container to `target`; return the SHA-256 of the content.
+    """Decompress the file `packed` of a container to `target`; return the SHA-256 of `target`.
 
     Raises:
         tarfile.TarError: `packed` is not a regular file.

@@ -112,7 +112,7 @@ def _argv(url: str, *options: str, command: str = "") -> list[str]:
 
 
 def _try(url: str) -> None:
-    """Open one test connection, because only its standard error shows why connections fail.
+    """Test SSH by one connection to the engine at `url`: its standard error gives the reason if SSH fails.
 
     Raises:
         LabNotReadyError: the test connection failed.

@@ -114,9 +114,10 @@ def _read(helper: Container, path: str) -> str:
 
 
 def _key_of(name: str, places: Mapping[str, Path], rendered: Rendered) -> str:
-    """Return the key of a volume's content.
+    """Return a text that changes with the content of the volume `name`.
 
-    For configurations, it is `Rendered.digest`; for content, a hash of the names, sizes and times of all files.
+    For the volume ``content``, the text is a hash of the names, sizes and times of all files. For the other volumes,
+    which hold configurations, it is `Rendered.digest`.
     """
     if name != "content":
         return rendered.digest

@@ -30,7 +30,7 @@ class _Actor(TypedDict):
 
 
 class _Event(TypedDict):
-    """Fields of an engine event of a container."""
+    """Those fields of a container's event, as the engine reports it, that this module reads."""
 
     Action: str
     Actor: _Actor

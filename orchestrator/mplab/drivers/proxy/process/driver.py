@@ -24,7 +24,7 @@ class ProcessDriver(ProxyDriver[None]):
         return ProcessServers(lab)
 
     def check(self, settings: None, lab_file: str) -> Iterator[Finding]:
-        """Yield one finding for each missing program, or one that none is missing. See `ProxyDriver`."""
+        """Yield one finding for each missing program; if none is missing, one that says so. See `ProxyDriver`."""
         programs = (MPFLEX, NGINX)
         missing = [program for program in programs if program.find() is None]
         for program in missing:

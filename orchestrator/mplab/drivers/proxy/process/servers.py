@@ -26,9 +26,9 @@ class ProcessProxy:
 
     Args:
         node: node to run in.
-        lab: settings from the lab.
+        lab: settings that the lab passes to its servers.
         secret_file: file with the secret that agent and proxy share.
-        ports: ports of the origin's services, in addition to `WEB_PORTS`.
+        ports: ports of the origin's services, which are allowed in addition to `WEB_PORTS`.
     """
 
     def __init__(self, node: Node, lab: ServerSettings, *, secret_file: Path, ports: Sequence[int]) -> None:
@@ -75,7 +75,7 @@ class ProcessProxy:
             self._process.stop()
 
     def use(self, session: SessionSettings) -> None:
-        """Restart the proxy with `session` as the settings of sessions; do nothing if they are empty or unchanged."""
+        """Restart the proxy with `session` as settings of agent sessions; do nothing if they are empty or unchanged."""
         if session and session != self._session:
             self.stop()
             self._session = session
@@ -127,7 +127,7 @@ class ProcessServers:
     """`Servers` as programs in the nodes `proxy` and `origin`.
 
     Args:
-        lab: settings from the lab.
+        lab: settings that the lab passes to its servers.
     """
 
     networks: Mapping[str, int] = {}
@@ -161,7 +161,7 @@ class ProcessServers:
         self._stack.close()
 
     def delay_by_prefix(self) -> dict[str, float]:
-        """Map address prefix of sites and services → one-way delay, ms."""
+        """Return address prefix of servers → one-way delay between the proxy and them, ms."""
         return {**self.origin.delay_by_prefix(), **self.services.delay_by_prefix()}
 
     def logs(self) -> list[Path]:
@@ -170,7 +170,7 @@ class ProcessServers:
 
     @property
     def ca_pem(self) -> Path:
-        """Certificate of the lab's authority, which `Origin.prepare` has made."""
+        """Certificate of the lab's certificate authority, made by `Origin.prepare`."""
         return self.origin.ca_pem
 
     def make_home(self, directory: Path) -> Path:
@@ -178,7 +178,7 @@ class ProcessServers:
         return self.origin.make_home(directory)
 
     def origin_congestion_control(self) -> str:
-        """Return the congestion control of the origin's sockets, read in its node. See `Servers`."""
+        """Return the congestion control of the origin's sockets, read in the origin's node. See `Servers`."""
         return self._origin_node.run(["cat", "/proc/sys/net/ipv4/tcp_congestion_control"]).stdout.strip()
 
     def describe(self) -> Mapping[str, object]:

@@ -1,4 +1,7 @@
-"""Register real Android phones, on a cable or over TCP: routers, servers or the phone itself shape its paths."""
+"""Register the phone kind ``adb``: real Android phones on USB or TCP.
+
+Routers, servers or the phone itself shape the paths of such a phone.
+"""
 
 from collections.abc import Collection, Iterator
 from functools import partial
@@ -178,7 +181,7 @@ def check_real_lab(lab: LabFile, phone: str, checker: Checker) -> None:
 
 
 def check_serials(lab: LabFile, name: str, checker: Checker) -> None:
-    """Add a problem if a phone needs a serial and has none (two phones or more), or has that of an earlier phone."""
+    """Add a problem if phone `name` has the serial of an earlier phone, or has none although there are other phones."""
     by_adb = {other: phone.serial for other, phone in lab.phones.items() if isinstance(phone, AdbPhoneFile)}
     serial = by_adb[name]
     if serial is None and len(by_adb) > 1:

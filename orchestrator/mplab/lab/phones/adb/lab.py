@@ -195,7 +195,7 @@ def identify_phone(use: LabUse) -> dict[str, str | Sequence[str]]:
 
 
 def _has_sdk() -> bool:
-    """Return whether Appium can install its helpers on a phone, which needs an Android SDK."""
+    """Return whether this machine has an Android SDK, which Appium needs to install its helpers on a phone."""
     return any(os.environ.get(name) for name in ("ANDROID_HOME", "ANDROID_SDK_ROOT"))
 
 

@@ -73,7 +73,7 @@ class EmulatedPhones(PhoneDriver):
         return EmulatedLab(settings)
 
     def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
-        """Add a problem if the lab file has a proxy, because it would be in containers. See `PhoneKind`."""
+        """Add a problem if the lab file has a proxy: emulated phones cannot use one in containers. See `PhoneKind`."""
         if lab.proxy is not None:
             text = f"a run with the emulated phone {name} cannot use containers yet: leave it out"
             checker.add(("proxy",), text)

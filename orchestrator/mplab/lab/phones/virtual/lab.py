@@ -80,7 +80,7 @@ class VirtualLab(BaseLab):
             self._boot_router(machine)
 
     def _boot_router(self, machine: ShapingMachine[BaseModel]) -> None:
-        """Start to boot a virtual router; `_make_shaper` waits for it, so that services start in the meantime."""
+        """Start to boot a virtual router. Other parts start in the meantime; `_make_shaper` waits for the router."""
         self._router = inside_driver_of(machine).open(
             machine,
             node=self.nodes[topology.ROUTER],
@@ -134,7 +134,10 @@ class VirtualLab(BaseLab):
         )
 
     def _make_shaper(self, emulator: Emulator) -> Shaper:
-        """Return the link emulator or, in a lab with a virtual router, a shaper that uses both, each for some paths."""
+        """Return the link emulator or, in a lab with a virtual router, a shaper that uses both.
+
+        Such a shaper uses the router for the paths that the lab file assigns to it, and the emulator for the others.
+        """
         if self._router is None:
             return emulator
         with deferred("needed by few labs"):
@@ -144,7 +147,7 @@ class VirtualLab(BaseLab):
         return self._stack.enter_context(held)
 
     def describe(self) -> Mapping[str, object]:
-        """Return the nodes, versions of kernel, tc and busybox of each virtual router, and facts about the servers."""
+        """Return the node names; kernel, tc and busybox version of each virtual router; and facts about the servers."""
         return {"nodes": sorted(self.nodes), "routers": self._facts, **self.servers.describe()}
 
     def capture_points(self) -> list[CapturePoint]:
