@@ -41,7 +41,7 @@ class Drivers(Mapping[str, Driver]):
 
         Raises:
             InputError: no plug-in has this name.
-            LabNotReadyError: the driver cannot be imported, is no instance of the class, or has a name other than the
+            LabNotReadyError: the driver cannot be imported, is no instance of `kind`, or has a name other than the
                 registered one.
         """
         plugin = self._registry[name]

@@ -16,9 +16,10 @@ class Endpoints:
     """Addresses of a lab, as its phone sees them.
 
     Attributes:
-        proxy: address of the proxy, which listens on the ports of this module.
+        proxy: address of the proxy, which listens on the ports that this module defines.
         dns: address and port of the name server behind the proxy.
-        spare: interface of the phone → addresses that it can get when it changes its access point; empty: unknown.
+        spare: interface of the phone → addresses that the interface can get when it joins another access point; empty:
+            unknown.
         app_proxy: address of the agent's SOCKS5 server on the phone, for apps that must be configured to use it;
             "": the phone redirects the apps' TCP connections to the agent.
         app_http_proxy: address of the agent's HTTP proxy on the phone, for apps that use the proxy of Android's

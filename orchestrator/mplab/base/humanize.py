@@ -24,9 +24,9 @@ def duration(seconds: float) -> str:
 
 
 def clock_time(t: float, now: float | None = None) -> str:
-    """Return Unix seconds in this host's time zone: ``06:00``; on another day than `now`: ``Tue 24 Nov 06:00``.
+    """Format the time `t`, Unix seconds, in this host's time zone: ``06:00``.
 
-    Without `now`, the date is always included.
+    If `now` is missing or on another day, the date is included: ``Tue 24 Nov 06:00``.
     """
     at = datetime.fromtimestamp(t).astimezone()
     same_day = now is not None and datetime.fromtimestamp(now).astimezone().date() == at.date()

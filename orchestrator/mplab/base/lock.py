@@ -118,7 +118,10 @@ def _files(folder: Path, name: str) -> tuple[Path, Path]:
 
 
 def _acquire(path: Path, *, wait_s: float) -> int | None:
-    """Lock the file. Return its descriptor; closing it releases the lock. None: another process holds the lock."""
+    """Lock the file `path` and return its descriptor. To release the lock, close the descriptor.
+
+    None: another process still held the lock after `wait_s` seconds.
+    """
     deadline = time.monotonic() + wait_s
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -29,7 +29,7 @@ class NodeProcess:
 
     @property
     def pid(self) -> int:
-        """Process id of the program: nsenter replaces itself by the program."""
+        """Process id of the program. It is also that of nsenter, which replaces itself by the program."""
         return self._process.pid
 
     def poll(self) -> int | None:

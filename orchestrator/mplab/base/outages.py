@@ -1,4 +1,4 @@
-"""Times when the changes that an experiment requests made a path of the phone unusable."""
+"""Times when a path of the phone was unusable because of link changes that the experiment requests."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,7 +10,10 @@ RETURN_S = 5.0
 
 @dataclass(frozen=True)
 class Outage:
-    """A time, Unix seconds, in which the interface `device` carries no packets; `end_s` is infinite until its end."""
+    """A period in which the interface `device` carries no packets; `end_s` is infinite while the outage lasts.
+
+    Both times are Unix seconds.
+    """
 
     device: str
     begin_s: float
@@ -68,14 +71,15 @@ class Disturbances:
         )
 
     def excuse(self, devices: Iterable[str], begin_s: float, end_s: float) -> bool:
-        """Return whether an interface of `devices` was out or recovering for at least half of `begin_s` to `end_s`.
+        """Return whether an interface in `devices` was unusable for at least half of `begin_s` … `end_s`, Unix seconds.
 
-        If so, a transport that did not use that interface in this time is not at fault.
+        An interface is unusable during an outage and in the recovery time after it. If the
+        result is True, a transport that did not use that interface in this time is not at fault.
         """
         return any(self._out_s(device, begin_s, end_s) * 2 >= end_s - begin_s for device in self.devices & set(devices))
 
     def _out_s(self, device: str, begin_s: float, end_s: float) -> float:
-        """Return how long, in seconds, the interface was out or recovering between `begin_s` and `end_s`."""
+        """Return the seconds of outage and recovery time of the interface between `begin_s` and `end_s`."""
         total, reached = 0.0, begin_s
         for outage in sorted((o for o in self.outages if o.device == device), key=lambda o: o.begin_s):
             first, last = max(outage.begin_s, reached), min(outage.end_s + RETURN_S, end_s)

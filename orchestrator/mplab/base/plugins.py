@@ -29,7 +29,7 @@ Loaded = TypeVar("Loaded")
 
 @dataclass(frozen=True)
 class Plugin:
-    """One registered plug-in; it may not be importable.
+    """One registered plug-in. It has not been imported, and its import may fail.
 
     Attributes:
         name: name that users write.
@@ -162,7 +162,10 @@ class Registry:
         return self.plugins[name]
 
     def load(self, name: str, attribute: str) -> object:
-        """Import an object of a plug-in: `attribute` of its module `member`, or the object that its entry point names.
+        """Import an object of a plug-in, and return it.
+
+        The object is the one that the plug-in's entry point names. If the entry point names a package, the object is
+        `attribute` of the module `member` in the plug-in's package.
 
         Raises:
             InputError: no plug-in has this name.

@@ -22,7 +22,7 @@ VARIABLE = "MPLAB_TRACE_PLUGINS"
 
 
 def start_if_asked() -> None:
-    """Start tracing to standard error, in all threads, if `VARIABLE` is set."""
+    """Start tracing to standard error, in all threads, if the environment variable `VARIABLE` is set."""
     if os.environ.get(VARIABLE):
         start(partial(print, file=sys.stderr, flush=True))
 
@@ -86,7 +86,7 @@ class _Trace:
         self._write(f"trace: {passed_s:.3f} s {plugin}: {code.co_name} ({where})")
 
     def _find(self, file: str) -> str:
-        """Return the plug-in of a source file, or ""."""
+        """Return kind and name of the plug-in to which the source file belongs; "": it belongs to none."""
         if file not in self._plugin_of:
             matching = (
                 name for location, name in self._places.items() if file == location or file.startswith(location)

@@ -15,9 +15,10 @@ _POLL_S = 0.01
 
 
 def wait_until(condition: Callable[[], T], timeout_s: float, *, interval_s: float) -> T:
-    """Call `condition` until its result is true; return its last result, which is false if that took too long.
+    """Call `condition` until its result is true or the time is over; return its last result.
 
-    The caller raises the error, because it knows what was found instead. `condition` may raise errors to end the wait.
+    If the last result is false, the caller raises the error, because only the caller can describe the state that it
+    found. `condition` may raise errors to end the wait.
 
     Args:
         condition: function that is called at least once; its last call ends after `timeout_s`.

@@ -176,5 +176,5 @@ APPIUM_DIR = CHECKOUT / "tools" / "appium"
 
 
 def versions(further: Iterable[Program] = ()) -> dict[str, str]:
-    """Return program name → version for the programs in `ALL` and `further`, as recorded in manifest.json."""
+    """Return program name → version for the programs in `ALL` and those in `further`. manifest.json records them."""
     return {program.name: program.version() for program in (*ALL, *further)}

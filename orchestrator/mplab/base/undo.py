@@ -129,7 +129,7 @@ class RecoveredChange:
 class UndoJournal(Closing):
     """Changes that a process has made and not yet undone: a file of command lines on disk.
 
-    Each process has one file. Its first line describes the owner (pid, start time, boot). A line
+    Each process has one file. Its first line identifies the owner by pid, start time and boot id. A line
     ``{"id", "name", "commands"}`` precedes each change, and ``{"done": id}`` follows its undo. Each line is on disk
     before the call returns. The owner holds a lock on the file, which the kernel releases when the owner dies. The
     file is removed when it holds no change to undo.
@@ -265,7 +265,10 @@ def _read_records(path: Path) -> list[dict[str, Any]]:
 
 
 def _identity(pid: int) -> dict[str, Any]:
-    """Return values that identify a process even if its pid is reused: start time (clock ticks since boot) and boot."""
+    """Return pid, start time and boot id of a process; together they identify it even if its pid is reused.
+
+    The start time is in clock ticks since boot.
+    """
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     start = int(stat.rpartition(")")[2].split()[19])  # field 22 of proc_pid_stat(5)

@@ -64,7 +64,7 @@ class Campaign:
 
 
 def read_campaign_file(path: Path) -> tuple[CampaignFile, Checker]:
-    """Read a campaign file. Return its content, and the checker to which further problems are added.
+    """Read a campaign file. Return its content, and a checker that collects the problems that later steps find.
 
     Raises:
         InputError: the file is wrong.

@@ -188,7 +188,7 @@ def _of_captures(kind: Kind, path: Path, rule: str, files: Sequence[Path]) -> li
 def _begun(path: Path) -> float:
     """Return the time at which a run started according to its name, Unix seconds; 0.0: the name has no time.
 
-    A run counts as ended not before this time, in case the clock was wrong at its end.
+    If the logged end of the run is earlier, the clock was wrong, and the run's age counts from this time.
     """
     match = _RUN.fullmatch(path.name)
     return datetime.strptime(match["stamp"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp() if match else 0.0

@@ -140,7 +140,7 @@ class RunningTry:
         return progress_of(self._directory)
 
     def request(self, *, wait: bool) -> None:
-        """Ask the run to pause (`wait`) or to continue; do nothing if this was the last request.
+        """Ask the run to pause (`wait` is True) or to continue; do nothing if the last request was the same.
 
         No request is sent before the run has logged an event in this try: a resumed run ignores earlier requests.
         """

@@ -154,7 +154,7 @@ def quoted(text: str, *, argument: bool = False) -> str:
 
     Args:
         text: any text without control characters.
-        argument: True if the word is an argument of a command line, but not its first word: ``$`` starts a variable.
+        argument: True if the word is in a command line, but not its first word: systemd expands ``$`` in such words.
 
     Raises:
         InputError: `text` has a control character.

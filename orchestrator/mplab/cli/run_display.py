@@ -57,7 +57,8 @@ class RunDisplay(Closing):
     def watch(self, begun: Callable[[Path, int], None] = lambda _directory, _complete: None) -> RunCallbacks:
         """Return the functions that a run must call to update this display.
 
-        `begun` is called with the run directory and the number of complete cells when the lab is locked.
+        `begun` is one of these functions. The run calls it after it has locked the lab, with the run directory and the
+        number of complete cells.
         """
         return RunCallbacks(begun=begun, event=self._event, analysis=self._analysing, doing=_doing, warning=_warning)
 

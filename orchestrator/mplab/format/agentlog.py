@@ -28,9 +28,9 @@ class PathBytes(TypedDict):
 class ConnectionRecord(TypedDict):
     """One application connection, or a DNS connection of the agent itself (``process`` is ``mpflex``).
 
-    ``device`` and ``local`` describe the connection from agent to proxy that carries its data. ``device``: interface
-    to which the carrying connection was bound; "": none, or it was never opened. ``local``: local address and port of
-    the carrying connection.
+    The agent sends the data of an application connection over a carrying connection to the proxy. ``device``: interface
+    to which the carrying connection was bound; "": it was not bound, or never opened. ``local``: local address and port
+    of the carrying connection.
     """
 
     event: Literal["connection"]
@@ -97,7 +97,7 @@ class SessionSummary(TypedDict, total=False):
     """Value of ``proof.session`` in ``cell.json``; empty without a session.
 
     ``paths``: interface → ``{bytes_up, bytes_down, copied_up, copied_down}``. ``bytes_*`` counts each application byte
-    once, ``copied_*`` counts the bytes of further copies. ``events``: events of the paths.
+    once, ``copied_*`` counts the bytes that another path carried before. ``events``: events of the paths.
     """
 
     paths: dict[str, dict[str, int]]

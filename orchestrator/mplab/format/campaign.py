@@ -43,7 +43,10 @@ class Job:
 
     @property
     def block_s(self) -> float:
-        """Estimated time of the first block, seconds. A job does not start if the campaign has less time left."""
+        """Estimated duration of the first block of the job's run, seconds.
+
+        A job does not start if the campaign has less time left.
+        """
         return self.estimate_s / self.blocks
 
 
@@ -125,7 +128,7 @@ class ResourceStatus:
 
     @property
     def stopped(self) -> bool:
-        """Return whether the campaign does not use the resource now, because it rests or is quarantined."""
+        """Return whether the resource rests or is quarantined, so that the campaign does not use it."""
         return self.quarantined or self.rests_until is not None
 
 

@@ -1,6 +1,6 @@
-"""The events of a campaign, in ``events.jsonl`` of its directory: one model for each kind, in the order of a campaign.
+"""The events of a campaign, in ``events.jsonl`` of its directory: one model for each kind.
 
-The log itself is in `mplab.format.events`.
+The models are in the order in which their events usually occur. `mplab.format.events` reads and writes the log.
 """
 
 from typing import Literal
@@ -13,7 +13,7 @@ from mplab.format.record import Text, Whole
 
 
 class CampaignEvent(Event):
-    """An event of a campaign."""
+    """An event of a campaign: one line of its ``events.jsonl``. Each kind of event has its own model."""
 
 
 class CampaignPlanned(CampaignEvent):
@@ -86,7 +86,7 @@ class ResourceReleased(CampaignEvent):
 
 
 class JobCompared(CampaignEvent):
-    """The run of a job was compared with earlier runs, or does not meet a budget; `passed`: the result is good."""
+    """The run of a job was judged by its budgets and earlier runs; `passed`: it meets all budgets and is not worse."""
 
     job: str
     passed: bool

@@ -1,4 +1,7 @@
-"""Campaign file, with its keys `notify` and `retention`; and ``retention.jsonl``, the log of removed files."""
+"""Models of the campaign file, with its keys `notify` and `retention`, and of the log ``retention.jsonl``.
+
+The log records each capture that was compressed or removed, and each removed run.
+"""
 
 import re
 from itertools import pairwise
@@ -47,7 +50,7 @@ class RetentionFile(FileModel):
 
 
 class RetentionEvent(Event):
-    """An event in ``retention.jsonl``, which is in a run directory or next to the run directories."""
+    """An event in ``retention.jsonl``, a log that is in a run directory or next to the run directories."""
 
 
 class CaptureCompressed(RetentionEvent):

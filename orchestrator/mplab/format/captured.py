@@ -1,4 +1,7 @@
-"""Rows of mptrace's tables ``connections`` and ``subflows``: the columns for cell checks (docs/trace-tables.md)."""
+"""Rows of mptrace's tables ``connections`` and ``subflows``: the columns that the checks of a cell read.
+
+docs/trace-tables.md describes all columns.
+"""
 
 from typing import Literal, TypedDict
 

@@ -67,7 +67,10 @@ class SubflowCount(Record):
 
 
 class SessionPath(Record):
-    """Application bytes that one path of an MPFlex session carried: each byte once, and bytes of further copies."""
+    """Application bytes that one path of an MPFlex session carried.
+
+    ``bytes_*`` counts each application byte once, ``copied_*`` counts the bytes that another path carried before.
+    """
 
     bytes_up: Whole = 0
     bytes_down: Whole = 0
@@ -76,7 +79,10 @@ class SessionPath(Record):
 
 
 class SessionProof(Record):
-    """Bytes that the paths of an MPFlex session carried, from the logs of both sides; empty with other transports."""
+    """Bytes that each path of an MPFlex session carried, from the logs of agent and proxy.
+
+    Empty if the transport is not MPFlex.
+    """
 
     paths: Annotated[dict[str, SessionPath], OMIT_EMPTY] = Field(default_factory=dict)
     events: Annotated[tuple[Settings, ...], OMIT_EMPTY] = ()

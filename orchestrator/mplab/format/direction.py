@@ -26,7 +26,7 @@ CONTROLLED: tuple[Discipline, ...] = ("codel", "fq_codel")
 
 
 class QueueJson(TypedDict, total=False):
-    """A queue in a record: its length in ``bytes`` or in ``packets``."""
+    """A queue as written in records: its length in ``bytes`` or in ``packets``."""
 
     bytes: int
     packets: int
@@ -84,7 +84,7 @@ class Queue:
 
 
 class GilbertElliottJson(TypedDict):
-    """Model of burst losses in a record."""
+    """Model of burst losses as written in records."""
 
     p_percent: float
     r_percent: float
@@ -143,7 +143,7 @@ Loss = float | GilbertElliott
 
 
 class DirectionJson(TypedDict, total=False):
-    """Condition of one direction of a path in a record."""
+    """Condition of one direction of a path as written in records."""
 
     rate_kbps: float
     """0: unlimited. Not with a trace."""
@@ -226,7 +226,7 @@ class Direction:
         return described
 
     def text(self, key: str) -> str:
-        """Return the value of a link file's key, in the form of the file: ``loss`` → ``1 %``. Raises KeyError."""
+        """Return, as text, the value that a link file would give for `key`: ``1 %`` for ``loss``. Raises KeyError."""
         return _TEXTS[key](self)
 
     def extras(self) -> list[str]:

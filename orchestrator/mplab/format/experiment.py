@@ -136,7 +136,10 @@ class Limit:
 
 @dataclass(frozen=True, config=CONFIG)
 class Budget:
-    """Limits of a metric for the cells selected by transport, scenarios, links and labels; an empty one selects all."""
+    """Limits of a metric, and the transport, scenarios, links and labels of the values to which the limits apply.
+
+    The limits apply to every transport if `transport` is empty; likewise for scenarios, links and labels.
+    """
 
     metric: str
     transport: str = ""
@@ -227,9 +230,9 @@ AT_THE_END = Ending()
 
 @dataclass(frozen=True, config=CONFIG)
 class Cells:
-    """A set of combinations of scenario, transport and link, by patterns of their labels.
+    """A set of combinations of scenario, transport and link, selected by patterns of their labels.
 
-    A factor without patterns matches every label.
+    A field without patterns matches every label.
     """
 
     scenario: Annotated[tuple[str, ...], OMIT_EMPTY] = ()

@@ -19,14 +19,14 @@ _PATH_OF: dict[object, str] = {interface: path for path, interface in INTERFACES
 
 
 class PathJson(TypedDict):
-    """Condition of both directions of a path in a record."""
+    """Condition of both directions of a path as written in records."""
 
     down: DirectionJson
     up: DirectionJson
 
 
 class MomentJson(TypedDict):
-    """Change of one path at one time in a record. Properties without a key do not change."""
+    """Change of one path at one time as written in records. Properties without a key do not change."""
 
     at_s: float
     device: str
@@ -41,7 +41,7 @@ class MomentJson(TypedDict):
 
 
 class LinkConditionJson(TypedDict):
-    """Link condition in a record."""
+    """Link condition as written in records."""
 
     name: str
     title: NotRequired[str]
@@ -124,7 +124,10 @@ class LinkCondition:
         return {"wlan0": self.wifi, "rmnet0": self.lte}
 
     def conditions(self) -> Iterator[tuple[str, PathCondition]]:
-        """Yield (name, condition) of each path, at first and after each change: ``("wifi at 15 s", …)``."""
+        """Yield (name, condition): the initial condition of each path, then the new one after each change.
+
+        Examples of names: ``wifi``, ``wifi at 15 s``.
+        """
         yield "wifi", self.wifi
         yield "lte", self.lte
         for moment in self.changes:

@@ -35,7 +35,7 @@ class ContainersRecord(OpenRecord):
 
 
 class LabRecord(OpenRecord):
-    """Lab of a run. Further keys hold the facts that its devices report about themselves."""
+    """Lab of a run. Keys that are not declared here hold the facts that the lab's devices report about themselves."""
 
     kind: str = ""
     same_clock: bool = False

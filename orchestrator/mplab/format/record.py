@@ -48,7 +48,10 @@ def upgrade_link_proof(value: object) -> object:
 
 
 def upgrade_transport(found: object) -> object:
-    """Return a transport's record with the keys ``paths`` and ``sessions``, derived from the name in older records."""
+    """Return a transport's record with the keys ``paths`` and ``sessions``.
+
+    Older records lack these keys. Their values then follow from the transport's name.
+    """
     if not isinstance(found, dict):
         return found
     name = str(found.get("name", ""))

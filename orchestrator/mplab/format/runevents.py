@@ -1,6 +1,6 @@
-"""The events of a run, in ``events.jsonl`` of its directory: one model for each kind, in the order of a run.
+"""The events of a run, in ``events.jsonl`` of its directory: one model for each kind.
 
-The log itself is in `mplab.format.events`.
+The models are in the order in which their events usually occur. `mplab.format.events` reads and writes the log.
 """
 
 from typing import Annotated
@@ -15,7 +15,7 @@ from mplab.format.record import OMIT_EMPTY, Settings, Text, Whole
 
 
 class RunEvent(Event):
-    """An event of a run."""
+    """An event of a run: one line of its ``events.jsonl``. Each kind of event has its own model."""
 
 
 class RunPlanned(RunEvent):
@@ -52,7 +52,7 @@ class RunResumed(RunEvent):
 
 
 class LabUp(RunEvent):
-    """The lab is up. Further keys hold facts from its devices: ``nodes``, ``routers``, ``phone``, ``containers``."""
+    """The lab is up. The keys hold facts from the lab's devices: ``nodes``, ``routers``, ``phone``, ``containers``."""
 
     model_config = ConfigDict(extra="allow")
 

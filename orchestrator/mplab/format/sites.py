@@ -1,4 +1,4 @@
-"""Web sites of the lab: the table that describes them, their host names and addresses, index of their files."""
+"""Web sites of the lab: the table that describes them, their host names and addresses, the index of their files."""
 
 import json
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ Kind = Literal["page", "frame", "data", "css", "js", "image"]
 
 @dataclass(frozen=True)
 class Site:
-    """One web site: row `row` (from 1) of han2015 table 1, with counts rounded to whole objects."""
+    """One web site: row `row` (from 1) of table 1 in the paper han2015, with counts rounded to whole objects."""
 
     row: int
     slug: str

@@ -43,7 +43,7 @@ class Profile:
 
 
 class TraceJson(TypedDict):
-    """Trace in a record."""
+    """Trace as written in records."""
 
     name: str
     sha256: str

@@ -42,7 +42,7 @@ class Quantity:
     """Units that are parsed but not used for writing."""
 
     def parse(self, found: object) -> Decimal:
-        """Return the value of `found` in the base unit.
+        """Return the value of `found`, text such as ``50 ms``, as a number in the base unit of this kind of quantity.
 
         Raises:
             ValueError: `found` is no number with a known unit, is negative or above the maximum, or is 0 where 0 is not

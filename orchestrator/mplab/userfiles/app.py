@@ -140,7 +140,7 @@ def load_android_app(folder: Path, name: str) -> AndroidApp:
 
 
 def selector_of(ways: Ways) -> Selector:
-    """Convert the value of an element in ``app.yaml`` to a selector; its first way is tried first."""
+    """Convert the value of an element in ``app.yaml`` to a selector; its later conditions become the fallbacks."""
     flat = [
         Selector(by, value)
         for alternative in ((ways,) if isinstance(ways, dict) else ways)
@@ -177,7 +177,7 @@ def android_apps(scenario: str) -> Mapping[str, AndroidApp]:
 
 
 def app_files(scenario: str) -> dict[str, bytes]:
-    """Return path in the run directory → content, for the scenario's ``app.yaml``; {}: the scenario has none."""
+    """Return the scenario's ``app.yaml`` as {path in the run directory: content}; {}: the scenario has none."""
     path = SCENARIOS[scenario].folder() / FILE
     return {f"ui-scenarios/{scenario}/{FILE}": path.read_bytes()} if path.exists() else {}
 

@@ -76,7 +76,7 @@ BudgetsByMetric = Annotated[dict[str, Any], WithJsonSchema(_BUDGET_SCHEMA)]
 def read_budgets(
     checker: Checker, transports: Sequence[str], scenarios: Sequence[str], links: Sequence[str]
 ) -> list[Budget]:
-    """Return the valid budgets of an experiment file, in its order. Add the problems of the others to `checker`.
+    """Return the valid budgets of an experiment file, in its order. Add the problems of invalid ones to `checker`.
 
     Args:
         checker: checker of the experiment file.

@@ -330,7 +330,10 @@ def _words(
 
 
 def _place(key: str) -> int:
-    """Return the position of a change's key in its description; all keys of one direction have the same position."""
+    """Return the sort key that orders the changed keys in the description of a change.
+
+    All keys of one direction have the same sort key.
+    """
     return _VALUES.index(key.partition(".")[0])
 
 

@@ -223,7 +223,9 @@ _VERBS: Mapping[Kind, str] = {
 
 
 def check_kind(document: Document, wanted: Kind) -> None:
-    """Check that no key of a document shows that it is of another kind than `wanted`.
+    """Check that a document is of the kind `wanted`, by the keys that only one kind of file has.
+
+    A document without any such key is accepted.
 
     Raises:
         InputError: the document is of another kind; the message names the verb for that kind.

@@ -47,7 +47,10 @@ Patterns = Annotated[
 
 
 class CellsFile(FileModel):
-    """A set of combinations: those that match a pattern of each given factor; ``*`` and ``?`` are wildcards."""
+    """A set of combinations of scenario, transport and link; ``*`` and ``?`` in patterns are wildcards.
+
+    A combination belongs to the set if it matches a pattern of each given key.
+    """
 
     scenario: Patterns = Field((), description="Labels of scenarios; all by default.")
     transport: Patterns = Field((), description="Labels of transports; all by default.")

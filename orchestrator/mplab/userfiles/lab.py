@@ -1,4 +1,4 @@
-"""Lab files: routers and servers that shape, how to reach them, and where each path of each phone is shaped."""
+"""Lab files: phones, routers and servers, how to reach them, and which of them shapes each path of each phone."""
 
 from collections.abc import Mapping
 from dataclasses import replace

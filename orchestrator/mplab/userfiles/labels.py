@@ -85,7 +85,7 @@ def _matrix_problems(
 
     Args:
         matrix: as in the file.
-        labels: labels of each factor of the experiment.
+        labels: labels of the experiment's scenarios, transports and links.
     """
     unmatched = False
     for key, entries in (("include", matrix.include), ("exclude", matrix.exclude)):

@@ -98,7 +98,7 @@ def link_names(links_dir: Path) -> list[str]:
 
 
 def _sweeps(name: str, links_dir: Path) -> bool:
-    """Return whether a file may be a sweep, because it contains this word.
+    """Return whether the file of a link condition contains the word ``sweep``, so that it may be a sweep.
 
     The file is not parsed, so that shell completion is fast.
     """
@@ -288,7 +288,7 @@ class _Reader:
         return [_Found(condition, keys)]
 
     def _check_traces(self, keys: Mapping[str, Any], traces: Path) -> bool:
-        """Return whether every trace that `keys` name exists and is valid; add a problem for each other trace."""
+        """Return whether all traces that `keys` name exist and are valid; add a problem for each wrong one."""
         changes = entries if isinstance(entries := keys.get("changes"), list) else []
         owners: list[tuple[KeyPath, object]] = [((path,), keys.get(path)) for path in PATHS]
         owners += [(("changes", index), change) for index, change in enumerate(changes)]

@@ -106,7 +106,7 @@ class BurstLossFile(FileModel):
     bad: Percent = Field(100.0, description="Share lost in the bad state.")
 
     def model(self) -> GilbertElliott:
-        """Return the burst losses that the file describes as a model."""
+        """Return the Gilbert-Elliott model with the probabilities and loss rates that the file gives, in percent."""
         return GilbertElliott(self.p, self.r, self.good, self.bad)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def unknown_driver(value: object) -> str:
-    """Return the message for the value of a phone's `driver` that no registered kind has as name."""
+    """Return the error message for the value of a phone's `driver` that names no registered kind of phone."""
     hint = did_you_mean(value, PHONES) if isinstance(value, str) else ""
     return f"found {describe(value)}.{hint} Allowed: {', '.join(PHONES)}"
 
@@ -44,7 +44,7 @@ class PhoneKind:
     """True if runs have a root shell on it without `root_shell`, unless it is used without root."""
 
     def check_file(self, lab: "LabFile", name: str, checker: "Checker") -> None:
-        """Add the problems of such a phone's entry in a lab file that the entry's model cannot find.
+        """Check the entry of a phone of this kind. Add to `checker` the problems that the entry's model cannot find.
 
         Args:
             lab: lab file.
@@ -73,7 +73,9 @@ class PhoneKind:
         yield from ()
 
     def uses(self, name: str, settings: "PhoneFile") -> str:
-        """Return, as one phrase, what a run with such a phone uses outside the namespaces of a virtual lab, or "".
+        """Return a phrase that names all things outside the virtual lab's namespaces that a run with such a phone uses.
+
+        "": the run uses nothing outside.
 
         Users read the phrase before they allow a lab file that came with a run or bundle.
         """

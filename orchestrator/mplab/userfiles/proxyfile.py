@@ -46,7 +46,9 @@ class ProxyFile(FileModel):
         return self.internet is not None and self.internet.names == "upstream"
 
     def wiring_problem(self, phone: str, others: str) -> tuple[str, str]:
-        """Return why a virtual phone cannot be connected to this proxy, as (key, problem); two "": it can be connected.
+        """Return why a virtual phone cannot be connected to this proxy: (key of this entry, problem).
+
+        Both texts are empty if it can be connected.
 
         Args:
             phone: name of the phone in the lab file.

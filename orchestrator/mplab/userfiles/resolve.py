@@ -110,7 +110,7 @@ def load_experiment(
             variables that were set outside the file.
 
     Raises:
-        InputError: the file is wrong. The message has one line for each problem, first line of the file first.
+        InputError: the file is wrong. The message has one line for each problem, sorted by line number.
     """
     layers = read_layers(path, kept)
     given = {**(read_given(kept) if kept is not None else {}), **(given or {})}

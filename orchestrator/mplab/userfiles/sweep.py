@@ -250,9 +250,9 @@ def variants(sweep: SweepFile) -> list[Variant]:
 
 
 def _places(place: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the places of the keys of a link condition that a swept key sets.
+    """Return the place of each key of a link condition that the swept key at `place` sets.
 
-    A key outside ``wifi`` and ``lte`` sets the same key of both paths; ``core_rtt`` sets only itself.
+    A swept key outside ``wifi`` and ``lte`` sets the same key of both paths; ``core_rtt`` sets only itself.
     """
     return [place] if place[0] in {*PATHS, "core_rtt"} else [(path, *place) for path in PATHS]
 

@@ -57,7 +57,7 @@ def read_given(folder: Path) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Filled:
-    """A document with its variables expanded, and name → value that was used for each variable."""
+    """A document with its variables expanded, and the value that was used for each variable, by name."""
 
     document: Document
     values: Mapping[str, object]
@@ -200,7 +200,7 @@ class _Filler:
         self.notes[path] = f"{self.notes[path]}, {note}" if path in self.notes else note
 
     def _place_inner(self, name: str, path: KeyPath) -> None:
-        """Record the lines and files of the values inside a variable's value, for messages about its use at `path`."""
+        """Record where the values inside variable `name` are defined, for messages about its use at `path`."""
         for inner in self._inner.get(name, ()):
             target = (*path, *inner[2:])
             self.lines[target] = self.document.line(inner)

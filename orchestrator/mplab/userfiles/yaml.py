@@ -115,8 +115,8 @@ def load_yaml(path: Path) -> Document:
     """Return the YAML document in `path`.
 
     Raises:
-        InputError: the file does not exist, is not a regular file, is too large, is not UTF-8, or is not YAML as
-            described above.
+        InputError: the file does not exist, is not a regular file, is too large, is not UTF-8, or is not in the subset
+            of YAML that this module accepts.
     """
     return parse_yaml(_read(path), str(path))
 

@@ -1,4 +1,7 @@
-"""Start the phone's Chromium: a wrapper that enters the phone, switches against background traffic, trusted CAs."""
+"""Start Chromium in a phone: a wrapper script that enters the phone's namespaces, command line switches, trusted CAs.
+
+The switches suppress the browser's background traffic.
+"""
 
 import os
 import shlex
@@ -85,7 +88,8 @@ class Wrapper:
 
     Attributes:
         path: file of the script.
-        pid_file: file for the script's process id, which is then also the browser's.
+        pid_file: file to which the script writes its process id. The browser has the same id, because the script
+            replaces itself by the browser.
     """
 
     path: Path
@@ -133,7 +137,7 @@ class Wrapper:
 
 
 def nss_database(directory: Path, ca_pem: Path) -> Path:
-    """Make an NSS database in `directory` that trusts `ca_pem` as authority for servers; return the folder.
+    """Make an NSS database in `directory` that trusts `ca_pem` as authority for servers; return `directory`.
 
     Chromium uses the database in ``$HOME/.pki/nssdb``.
 

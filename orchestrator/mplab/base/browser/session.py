@@ -129,7 +129,7 @@ class BrowserSession:
 
 
 def _problem(answer: Answer) -> str:
-    """Return the first line of the error in an answer; "" when the command succeeded.
+    """Return the first line of the error in the browser's answer to a command; "": the command succeeded.
 
     BiDi answers with ``error`` (a word) and ``message``; DevTools answers with an object ``error``.
     """

@@ -1,4 +1,4 @@
-"""Control a page of a browser through its DevTools socket: load it, run scripts in it, read its network events.
+"""Control a page through the browser's DevTools socket: load the page, run scripts in it, read its network events.
 
 The Chrome DevTools Protocol has the HTTP endpoints ``/json/version`` and ``/json/list``, and one websocket per page.
 """

@@ -18,7 +18,7 @@ class Message:
         title: the message in one line.
         text: details, some lines; "": the title says all.
         campaign: name of the campaign directory.
-        facts: name → value of further facts.
+        facts: name → value of details for programs and for the end of `body`, such as the run's name.
     """
 
     kind: Kind
@@ -57,7 +57,7 @@ class Delivery:
 
 
 class NotDeliveredError(Exception):
-    """A receiver did not accept a message. The text has no secret in it.
+    """A receiver did not accept a message. The text of this error contains no secret.
 
     Args:
         text: reason, for people.

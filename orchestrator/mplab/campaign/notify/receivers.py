@@ -1,4 +1,4 @@
-"""Deliver messages by HTTP POST (Slack, Mattermost, ntfy, programs) and e-mail; check the files below ``notify:``."""
+"""Deliver messages by HTTP POST (Slack, Mattermost, ntfy, programs) and e-mail; check the files of their secrets."""
 
 import base64
 import html
@@ -25,7 +25,7 @@ from mplab.userfiles.yaml import KeyPath
 
 
 def beside(folder: Path, path: str) -> Path:
-    """Return `path`, which may be relative to `folder` or start with ``~``, as a usable path."""
+    """Return `path` with ``~`` expanded; if it is relative, `folder` is put in front of it."""
     return folder / Path(path).expanduser()
 
 

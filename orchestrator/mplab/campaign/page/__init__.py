@@ -1,4 +1,4 @@
-"""Show a campaign as one page without script: in a file, and by a small read-only server on this machine.
+"""Show a campaign as an HTML page without scripts: in a file, and by a small read-only server on this machine.
 
 Exports `Night` (the content of the page), `read_night`, `render`, `serve`, `write_page`.
 """

@@ -94,7 +94,7 @@ class _Server(ThreadingHTTPServer):
         self.server_name, self.server_port = "localhost", int(self.server_address[1])
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore every error of answering a request, which is usually that the browser closed the connection."""
+        """Ignore errors during a request. The usual one is that the browser has closed the connection."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -118,7 +118,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._deadline.cancel()
 
     def parse_request(self) -> bool:
-        """Parse the request, and stop the timer: the request has arrived completely."""
+        """Parse the request line and read the headers. Then stop the timer that `handle` started.
+
+        Return whether the request is valid; if not, an error has been sent to the browser.
+        """
         parsed = super().parse_request()
         self._deadline.cancel()
         return parsed
@@ -211,8 +214,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _host_is_ours(self) -> bool:
         """Return whether the Host header is a loopback name, which protects against DNS rebinding.
 
-        With DNS rebinding, a foreign page's name resolves to this machine, and its requests carry that name. The port
-        may differ: that of an SSH tunnel.
+        With DNS rebinding, the host name of a foreign page resolves to this machine, and the page's requests have that
+        name in the header. Any port is accepted, because an SSH tunnel may use another one.
         """
         hosts = self.headers.get_all("Host") or []
         match = _HOST.fullmatch(hosts[0].strip().lower()) if len(hosts) == 1 else None

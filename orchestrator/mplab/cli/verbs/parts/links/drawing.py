@@ -21,9 +21,12 @@ _UNITS = {"rate": "Mbit/s", "delay": "ms", "jitter": "ms", "loss": "%", "reorder
 def text_drawing(link: LinkCondition, columns: int = COLUMNS) -> list[tuple[str, str, str]]:
     """Return rows of three texts: label, drawing over time with `columns` characters, and a note.
 
-    There is a row for each quantity that changes (note: lowest and highest value), each path with outages (share of
-    the time), each other kind of change (times), and a row for the time axis; no row if nothing changes. ``×`` marks
-    an outage of a path, ``▼`` a change of route or of MPTCP.
+    There are these rows, or none if nothing changes:
+
+    * one for each quantity that changes; its note has the lowest and the highest value;
+    * one for each path with outages, which ``×`` marks; its note has their share of the time;
+    * one for each path and kind of other change (route, MPTCP), which ``▼`` marks; its note has the times;
+    * the time axis.
     """
     story = timeline_of(link)
     rows = [_row(line, story, columns) for line in story.lines if line.changes]
@@ -82,7 +85,9 @@ def _mark_cells(times: Sequence[float], story: LinkTimeline, columns: int) -> st
 
 
 def write_figure(link: LinkCondition, file: Path) -> None:
-    """Write an SVG of rate, delay and other quantities that are not 0, over time; outages of a path are grey.
+    """Draw a link condition over time, and write the drawing to `file` as SVG.
+
+    It has a panel for rate, for delay, and for each other quantity that is not 0. Outages of a path are grey.
 
     Raises:
         OSError: the file cannot be written.

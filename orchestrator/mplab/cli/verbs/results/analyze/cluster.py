@@ -128,7 +128,7 @@ def _found(names: Sequence[str], runs: str, *, all_runs: bool) -> list[tuple["St
 
 
 def _meant(name: str, there: Sequence[str], runs: str) -> str:
-    """Return the only name in `there`, the names of runs, that begins or ends with `name`.
+    """Return the run whose name begins or ends with `name`; `there` has the names of all runs.
 
     Raises:
         InputError: no run has such a name, or several runs have.
