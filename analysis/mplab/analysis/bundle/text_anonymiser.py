@@ -179,7 +179,10 @@ def label(named: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def named(content: object) -> Iterator[tuple[str, str]]:
-    """Yield (key, value) of all strings in a document whose key is in `KEYS`, and ("host", name) of engine URLs."""
+    """Yield (key, value) of a document, at any depth, for the keys in `KEYS` whose value is a text.
+
+    Yield ("host", name) for each host in the URL of a container engine.
+    """
     if isinstance(content, Mapping):
         for key, value in content.items():
             if key in KEYS and isinstance(value, str):

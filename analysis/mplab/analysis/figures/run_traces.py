@@ -135,7 +135,7 @@ class Traces:
     def largest_mptcp(self) -> tuple[CellTrace, int] | None:
         """Return (trace, connection_id) of the MPTCP connection with two subflows or more that carried most bytes.
 
-        None when there is no such connection.
+        Return None when there is no such connection.
         """
         best: tuple[int, CellTrace, int] | None = None
         for trace in self.traces:

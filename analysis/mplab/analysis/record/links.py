@@ -13,7 +13,7 @@ QUANTITIES = (("Download rate", "rate"), ("Upload rate", "rate"), ("Round-trip t
 class Measurement:
     """Requested (``asked``) and measured value of a quantity of a cell's link; rates in kbit/s, round-trip times in ms.
 
-    ``kind`` is the kind of its tolerance (``rate`` or ``rtt``).
+    ``kind`` (``rate`` or ``rtt``) selects the tolerance that applies to the quantity.
     """
 
     cell: str

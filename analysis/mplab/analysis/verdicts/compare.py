@@ -65,7 +65,7 @@ class Side:
 class MetricChange:
     """The change of the values with one `Key` from the baseline (``before``) to the run (``after``), with the verdict.
 
-    ``shift`` and ``interval`` are in the metric's unit, ``p`` is that of ``test``.
+    ``shift`` and its ``interval`` are in the metric's unit, ``p`` is the p-value of the test called ``test``.
     """
 
     key: Key
@@ -166,7 +166,10 @@ def _place(change: MetricChange) -> tuple[object, ...]:
 
 
 def usual_range(medians: Sequence[float]) -> Interval | None:
-    """Return the 95 % prediction interval (Student's t) of a further run's median; None for fewer than three runs."""
+    """Return the 95 % prediction interval (Student's t) for the median of one more run.
+
+    ``medians`` has the median of each earlier run; the result is None for fewer than three runs.
+    """
     n = len(medians)
     if n < RUNS_FOR_RANGE:
         return None
