@@ -1,8 +1,8 @@
 """Compute the shift of paired differences, with its interval and its test.
 
-A block is one repetition of every combination of scenario, link and transport. The transports of a block met the same
-losses at nearly the same time, so shared effects cancel out in the differences of their values. Most functions take
-these differences, one per block.
+A block is one repetition of every combination of scenario, link and transport. In a block, all transports met the same
+packet losses at nearly the same time, so shared effects cancel out in the differences of their values. Most functions
+take these differences, one per block.
 """
 
 import math

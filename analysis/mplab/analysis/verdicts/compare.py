@@ -26,7 +26,7 @@ RUNS_FOR_RANGE = 3
 
 
 class SeriesKey(NamedTuple):
-    """Labels of a combination of scenario, link and transport of an experiment."""
+    """Identifies a combination of scenario, link and transport in an experiment by their labels."""
 
     scenario: str
     link: str
@@ -34,7 +34,10 @@ class SeriesKey(NamedTuple):
 
 
 class Key(NamedTuple):
-    """Identifies the values of one transport for one metric with its labels, in the baseline and in the run."""
+    """Identifies the values of one transport for one metric with its labels.
+
+    The key is the same for the values in the baseline and for those in the run.
+    """
 
     scenario: str
     link: str
