@@ -82,7 +82,7 @@ only if its times were read from the screen.
 
 
 def look_resolution(observations: Iterable[Observation]) -> list[Value]:
-    """Return the largest ``resolution_s`` of the observations as a value of `LOOK_RESOLUTION`; [] when none has one."""
+    """Return the largest ``resolution_s`` of the observations as `LOOK_RESOLUTION`; [] if they do not have this key."""
     resolutions_s = [float(item["resolution_s"]) for item in observations if item.get("resolution_s") is not None]
     return [Value("look_resolution", max(resolutions_s))] if resolutions_s else []
 
@@ -91,7 +91,7 @@ _INTERFACES = {"wlan0": "wifi_bytes", "rmnet0": "cellular_bytes"}
 
 
 def interface_bytes(observation: Observation) -> Iterator[Value]:
-    """Yield the values of `INTERFACE_BYTES` if the observation is ``traffic``, a cell's last one; otherwise nothing."""
+    """Yield the values of `INTERFACE_BYTES` from the observation ``traffic``; yield nothing for other observations."""
     if observation["event"] == "traffic":
         for interface, carried in observation["interfaces"].items():
             if metric := _INTERFACES.get(interface):

@@ -27,7 +27,7 @@ DIFFERENCES, MEDIANS = "differences", "medians"
 
 @dataclass(frozen=True)
 class Width:
-    """The 95 % interval of a difference between two transports, or of the median of one, with its relative width."""
+    """The 95 % interval of the difference of two transports, or of one transport's median, and its relative width."""
 
     what: str
     """Name of the interval: ``download · baseline · 1 MB: mptcp − sptcp-wifi``."""
@@ -46,7 +46,7 @@ class Width:
 class Enough:
     """All intervals of a run, compared with its stop rule (`rule`).
 
-    ``widths`` begins with the intervals without ``percent``, then the others, the widest first.
+    ``widths`` begins with the intervals whose relative width is not known; the others follow, the widest first.
     """
 
     rule: IntervalRule

@@ -15,8 +15,9 @@ MAC_BYTES: Final = 6
 
 
 class Addresses:
-    """Replaces addresses with ``mptrace anonymise``; with one key, an address becomes the same in text and captures.
+    """Replaces addresses in text and in captures with ``mptrace anonymise``.
 
+    With the same key, an address gets the same replacement in text and in captures.
     This is a context manager; mptrace ends when the block is left.
 
     Args:
@@ -45,7 +46,7 @@ class Addresses:
             self._process.communicate()
 
     def __call__(self, address: bytes) -> bytes:
-        """Return the replacement of an address of 4, 16 or 6 bytes.
+        """Return the replacement of an address of 4 (IPv4), 16 (IPv6) or 6 bytes (MAC).
 
         Addresses that belong to no real network are kept, e.g. those of loopback, multicast and the virtual lab.
 
@@ -86,7 +87,7 @@ class Addresses:
         return result.returncode == 0
 
     def _answer(self, text: str) -> str:
-        """Send an address to the running mptrace, started at the first call; return its answer, the replacement."""
+        """Send an address to mptrace, which the first call starts, and return the replacement that mptrace prints."""
         try:
             if self._process is None:
                 command = (*self._command, "--addresses")

@@ -30,7 +30,10 @@ PAIRS = 6
 
 
 class ContrastKey(NamedTuple):
-    """Identifies a contrast, the difference between two transports in one metric, in both runs."""
+    """Identifies a contrast: the difference between two transports in one metric.
+
+    The original run and its reproduction have the same key for the same contrast.
+    """
 
     scenario: str
     link: str
@@ -42,7 +45,7 @@ class ContrastKey(NamedTuple):
 
 @dataclass(frozen=True)
 class ContrastResult:
-    """A contrast in one run: the estimated difference ``shift`` of a transport from the reference, in ``unit``.
+    """A contrast in one run: the estimated difference ``shift`` of a transport from its reference, in ``unit``.
 
     ``interval`` and ``p`` (corrected by Holm's method) are None if there are too few blocks.
     """
@@ -99,7 +102,7 @@ class ContrastPair:
 
         They agree when both differences are significant and have the same direction. They differ when the directions
         are opposite, when the 95 % intervals (of `PAIRS` blocks or more) do not overlap, or when the second run lacks
-        the contrast. Everything else cannot be judged.
+        the contrast. In all other cases, the agreement cannot be judged.
         """
         if self.before is None:
             return "cannot be told"
@@ -119,7 +122,10 @@ class Agreed:
 
     @property
     def differing(self) -> tuple[MetricChange | ContrastPair, ...]:
-        """Return the changes and contrasts of headline metrics in which the two runs differ."""
+        """Return the headline metrics' results in which the runs differ.
+
+        A `MetricChange` is the result of one transport, a `ContrastPair` that of two.
+        """
         changes = [c for c in self.compared.changes if c.metric.headline and OF_CHANGE[c.verdict] == "differs"]
         return (*changes, *(pair for pair in self.contrasts if pair.headline and pair.agreement == "differs"))
 

@@ -34,7 +34,7 @@ _HOST = "host"
 
 @dataclass(frozen=True)
 class Omitted:
-    """A file that the copy lacks, or (``cut``) of which the copy has only the blocks before the first damaged one."""
+    """A file that the anonymised copy lacks, or (``cut``) that ends there before its first damaged block."""
 
     name: str
     cut: bool = False

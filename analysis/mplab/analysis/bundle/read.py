@@ -18,7 +18,7 @@ class DamagedBundleError(BundleError):
     """Files of a bundle do not match its checksums."""
 
     def __init__(self, archive: Path, broken: Sequence[Broken]) -> None:
-        """Make the error for the deviations ``broken``, of which there is at least one."""
+        """Make the error from the files that do not match (``broken``, at least one); the message lists them."""
         lines = [f"  {file.name}: {file.damage}" for file in broken[:_MOST_NAMED]]
         lines += [f"  and {len(broken) - _MOST_NAMED} more"] if len(broken) > _MOST_NAMED else []
         super().__init__(f"{archive}: damaged: these files do not match their checksums:\n" + "\n".join(lines))

@@ -67,8 +67,8 @@ def rebuild(
 
     Args:
         bundle: see `mplab.analysis.bundle.read.open_bundle`.
-        versions: versions of this installation, with the names of a manifest's ``versions``, and ``commit``: the commit
-            of the source tree. Names that are missing here are not compared.
+        versions: name → version in this installation, for names in a manifest's ``versions`` and for ``commit`` (the
+            commit of the source tree). These versions are compared with the manifest's; a missing name is not compared.
         progress: see `mplab.analysis.pipeline.analyze`.
 
     Raises:

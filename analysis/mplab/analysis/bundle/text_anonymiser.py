@@ -1,4 +1,4 @@
-"""Replace addresses and known names in text."""
+"""Replace addresses, and the names of networks and devices, in text."""
 
 import json
 import re
@@ -109,12 +109,12 @@ class TextAnonymiser:
         return new.upper() if found.upper() == found else new
 
     def _colons(self, found: str, joined_before: bool = False, joined_behind: bool = False) -> str:
-        """Replace the longest address in a run of hexadecimal digits, dots and colons, and IPv4 addresses around it.
+        """Replace the longest address in a text of hexadecimal digits, dots and colons, and IPv4 addresses around it.
 
         Args:
-            found: the run.
-            joined_before: a letter or digit precedes the run: its first group is not part of an address.
-            joined_behind: a letter or digit follows the run: its last group is not part of an address.
+            found: the text.
+            joined_before: a letter or digit precedes the text: its first group is not part of an address.
+            joined_behind: a letter or digit follows the text: its last group is not part of an address.
         """
         groups = found.split(":")
         first, last = int(joined_before), len(groups) - int(joined_behind)
@@ -179,7 +179,10 @@ def label(named: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def named(content: object) -> Iterator[tuple[str, str]]:
-    """Yield (key, value) of all strings in a document whose key is in `KEYS`, and ("host", name) of engine URLs."""
+    """Yield (key, value) of a document, at any depth, for the keys in `KEYS` whose value is a text.
+
+    Yield ("host", name) for each host in the URL of a container engine.
+    """
     if isinstance(content, Mapping):
         for key, value in content.items():
             if key in KEYS and isinstance(value, str):

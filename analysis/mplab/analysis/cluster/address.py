@@ -13,7 +13,7 @@ _PORTS = range(1, 1 << 16)
 
 @dataclass(frozen=True)
 class Keys:
-    """PEM files for mutual TLS between a cluster and its client: either all three or none are set."""
+    """PEM files for mutual TLS between a cluster and its client: authority, certificate and key, or none of them."""
 
     authority: Path | None = None
     certificate: Path | None = None

@@ -88,7 +88,8 @@ class Drive:
         """Yield the result of each run when it completes; a run that cannot be analysed does not stop the others.
 
         Raises:
-            ClusterError: the cluster runs other software versions, is lost, or has had no workers for `PATIENCE_S`.
+            ClusterError: the cluster has other software versions than this process, is lost, or has had no workers for
+                `PATIENCE_S`.
         """
         code = check_same(self._client)
         ahead = iter(enumerate(self._runs))
@@ -116,7 +117,7 @@ class Drive:
         """Process the next completed task. Return the result of its run if the run is now complete, otherwise None.
 
         Raises:
-            ClusterError: the cluster is lost, or the task's worker has other software versions.
+            ClusterError: the cluster is lost, or the task's worker has other software versions than this process.
         """
         future = self._next()
         if future is None:
@@ -190,7 +191,7 @@ class Drive:
         """Return why the task failed; None if it succeeded.
 
         Raises:
-            ClusterError: the task was cancelled because the cluster is lost, or its worker has other software versions.
+            ClusterError: the cluster is lost, or the worker of the task has other software versions than this process.
         """
         if future.status == "cancelled":
             raise self._gone()

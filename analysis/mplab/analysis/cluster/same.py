@@ -53,7 +53,7 @@ def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
 
 
 def _digest(places: Iterable[Path]) -> str:
-    """Return one digest of all code files that ``places`` names or that are in its folders."""
+    """Return one digest of all code files in ``places``, which are files and folders."""
     content = hashlib.sha256()
     for root in places:
         for path in sorted(root.rglob("*")) if root.is_dir() else [root]:

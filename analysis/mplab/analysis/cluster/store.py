@@ -237,10 +237,10 @@ class RemoteStore:
 
 
 def publish(store: Store, run: str, root: Path, folder: str, *, whole: Sequence[str], files: Sequence[str]) -> None:
-    """Replace a part of a run with the files in ``root``, and remove its files that are not in ``root``.
+    """Replace a part of a run in the store (``whole`` and ``files``) with the files that a worker wrote below ``root``.
 
-    Temporary files of earlier workers that were killed are removed, too. Two workers may publish the same part at the
-    same time: their files are identical.
+    Files of this part that are not below ``root`` are removed from the store, and so are temporary files of workers
+    that were killed earlier. Two workers may publish the same part at the same time: their files are identical.
 
     Args:
         store: store of the run.

@@ -45,7 +45,7 @@ def require(tool: str) -> None:
 
 
 def definitions() -> dict[str, list[Definition]]:
-    """Return name of a tool → the documented definitions by which its numbers differ from mptrace's."""
+    """Return tool → the documented reasons (`Definition`) why its numbers differ from mptrace's."""
     fields = {
         "tshark": (*tshark.SUBFLOW_FIELDS, *tshark.CONNECTION_FIELDS),
         "tcptrace": tcptrace.FIELDS,
@@ -124,7 +124,7 @@ NS = 1e9
 def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
     """Return a record per subflow in mptrace's tables.
 
-    ``sides`` has the columns of ``directions`` (level tcp), ``whole`` those of ``subflows``.
+    The record's ``sides`` has the columns of table ``directions`` (level tcp), its ``whole`` those of ``subflows``.
     """
     sides_of = _directions(tables["directions"], "tcp")
     return [
@@ -134,7 +134,10 @@ def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
 
 
 def connection_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
-    """Return a record per MPTCP connection without fallback in mptrace's tables, with the ends of its first subflow."""
+    """Return a record per MPTCP connection in mptrace's tables, except those that fell back to TCP.
+
+    The ends of a connection are those of its first subflow.
+    """
     frame = tables["connections"].filter((pl.col("kind") == "mptcp") & ~pl.col("fallback").fill_null(value=False))
     sides_of = _directions(tables["directions"], "mptcp")
     records = []
@@ -153,7 +156,10 @@ def _record(row: Row, sides: Mapping[str, Sides]) -> FlowRecord:
 
 
 def _directions(frame: pl.DataFrame, level: str) -> dict[tuple[int, int], dict[str, Sides]]:
-    """Return (connection, subflow) → column → (value up, value down), with the columns that `_with_times` adds."""
+    """Return (connection ID, subflow ID) → column → (value up, value down), from the table ``directions``.
+
+    Only rows of ``level`` are used. The columns include those that `_with_times` adds.
+    """
     rows: dict[tuple[int, int], dict[str, Row]] = {}
     for row in frame.filter(pl.col("level") == level).iter_rows(named=True):
         rows.setdefault((row["connection_id"], row["subflow_id"]), {})[row["direction"]] = _with_times(row)
@@ -168,8 +174,8 @@ def _directions(frame: pl.DataFrame, level: str) -> dict[tuple[int, int], dict[s
 def _with_times(row: Row) -> Row:
     """Return the row with ``payload_s`` (s from the first to the last payload) and two sums of segment counts.
 
-    ``below_segments`` are hole and reordered segments; ``again_segments`` also include retransmitted ones. Other tools
-    do not separate these counts.
+    ``below_segments`` counts reordered segments and those that fill a hole in the capture; ``again_segments`` counts
+    these and retransmitted segments. Other tools do not separate these counts.
     """
     first, last = row["first_payload_ns"], row["last_payload_ns"]
     low = _sum(row["hole_segments"], row["reordered_segments"])

@@ -1,4 +1,4 @@
-"""Define flows, the fields of flows to compare, and the definitions by which the numbers of two tools differ.
+"""Define flows, the fields of flows to compare, and the documented reasons why two tools report different numbers.
 
 "Ours" are records and values of mptrace, "theirs" those of the tool that it is compared with.
 """

@@ -26,7 +26,7 @@ def parse(printed: str, stats: Mapping[int, str], initial: Collection[Ends] = ()
     """Return the connections in mptcptrace's standard output, with the values in their ``stats_N.csv``.
 
     A connection gets the ends of its initial subflow: the one in ``initial``, or else the last one, since mptcptrace
-    prints subflows newest first. It prints no start time, so the start is 0.
+    prints subflows newest first. mptcptrace prints no start time, so the start is 0.
 
     Args:
         printed: the standard output.

@@ -80,7 +80,10 @@ def merged(files: Sequence[Path], folder: Path) -> Prepared:
 
 
 def as_pcap(files: Sequence[Path], folder: Path) -> Prepared:
-    """Merge and convert captures into one pcap file with Ethernet or raw IP frames, for tools that read nothing newer.
+    """Merge and convert captures into one pcap file with Ethernet or raw IP frames.
+
+    It is meant for tools that cannot read newer formats.
+
 
     Raises:
         CaptureError: a file cannot be read, or holds several link types or an unknown one.

@@ -1,6 +1,6 @@
 """Parse tcptrace (S. Ostermann): its table of all statistics, ``-l -r -W -n --csv``.
 
-"a" is the sender of the first packet. ``tcptrace -houtput`` documents the columns.
+In the table, "a" is the sender of the first packet. ``tcptrace -houtput`` documents the columns.
 """
 
 import csv

@@ -185,7 +185,10 @@ def _connections(packets: pl.DataFrame) -> list[FlowRecord]:
 
 
 def _token(side: int) -> pl.Expr:
-    """Return an expression for the MPTCP token of the key that a side announced, as eight hexadecimal digits."""
+    """Return a polars expression: the MPTCP token, eight hexadecimal digits, of the key that a side sent in MP_CAPABLE.
+
+    ``side`` is 0 for the sender of the stream's first packet, else 1 (`_packets`).
+    """
     announced = pl.col("mptcp.expected_token").filter(pl.col("capable") & (pl.col("side") == side)).drop_nulls().first()
     return announced.cast(pl.Int64).map_elements(lambda token: f"{token:08x}", return_dtype=pl.String)
 

@@ -105,7 +105,7 @@ class Traces:
         return pl.DataFrame(rows, schema=SCORES, orient="row")
 
     def pooled(self, table: str, *columns: str | pl.Expr, where: pl.Expr | None = None) -> pl.DataFrame:
-        """Return the rows of a table of all cells as one frame, with the columns `LABELS` and ``columns``.
+        """Return the rows that the cells have in one table, as one frame with the columns `LABELS` and ``columns``.
 
         ``where`` selects the rows; each cell is filtered before the next is read.
         """
@@ -135,7 +135,7 @@ class Traces:
     def largest_mptcp(self) -> tuple[CellTrace, int] | None:
         """Return (trace, connection_id) of the MPTCP connection with two subflows or more that carried most bytes.
 
-        None when there is no such connection.
+        Return None when there is no such connection.
         """
         best: tuple[int, CellTrace, int] | None = None
         for trace in self.traces:
@@ -246,7 +246,10 @@ WHOLE_LEVEL = pl.when(MPTCP & ~pl.col("fallback")).then(pl.lit("mptcp")).otherwi
 
 
 def as_a_whole(frame: pl.DataFrame, trace: CellTrace) -> pl.DataFrame:
-    """Return the rows of ``frame`` whose ``level`` is the `WHOLE_LEVEL` of their connection."""
+    """Return the rows of ``frame`` that count all data of a connection.
+
+    Their ``level`` is mptcp for an MPTCP connection, and tcp for plain TCP and after a fallback.
+    """
     levels = trace.tables["connections"].select("connection_id", whole=WHOLE_LEVEL)
     return frame.join(levels, on="connection_id").filter(pl.col("level") == pl.col("whole"))
 

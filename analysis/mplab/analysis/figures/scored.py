@@ -40,7 +40,7 @@ def needs(traces: Traces, wanted: Callable[[TransportRecord], bool], nothing: st
 
 
 def is_mptcp(transport: TransportRecord) -> bool:
-    """Return whether the transport lets each connection use several paths itself, as Multipath TCP does."""
+    """Return whether one connection can use several paths without MPFlex sessions, as with Multipath TCP."""
     return not transport.single_path and not transport.sessions
 
 

@@ -71,8 +71,8 @@ _WEB_FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sa
 class Drawing:
     """A figure with the data that it shows.
 
-    ``section`` is its section in the report. ``scenario``, ``link`` and ``metric`` (its name) are "" if the figure
-    shows more than one.
+    ``section`` is its section in the report. ``scenario``, ``link`` and ``metric`` are names, each "" if the figure
+    shows several.
     """
 
     stem: str
@@ -185,7 +185,7 @@ def axis_title(metric: Metric) -> str:
 
 
 def direction(metric: Metric) -> str:
-    """Return ``Less is better.`` or ``More is better.``, as the metric has it; "" if neither is better."""
+    """Return ``Less is better.`` or ``More is better.``, depending on the metric; "" if neither is better."""
     return {"lower": "Less is better.", "higher": "More is better.", "neither": ""}[metric.better]
 
 
@@ -211,7 +211,7 @@ def inline(drawing: Drawing) -> str:
 
 
 def _attributes_first(svg: str) -> str:
-    """Put empty width and height first in the root element, wherever matplotlib wrote them."""
+    """Move width and height, with empty values, to the first place among the attributes of the SVG's root element."""
     end = svg.index(">")
     root, rest = svg[:end], svg[end:]
     sizes = re.findall(r'\b(?:width|height)="[^"]*"', root)

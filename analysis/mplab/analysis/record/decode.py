@@ -47,7 +47,7 @@ class DecodeJob:
     target: Path
 
     def command(self, program: Path, fresh: Path) -> list[str]:
-        """Return the command line that writes the tables to ``fresh``; its paths are relative to the cell's folder."""
+        """Return the command line that writes the tables to ``fresh``; captures are relative to the cell's folder."""
         return [str(program), *self.arguments, "-o", str(fresh)]
 
 
@@ -84,7 +84,7 @@ def captures(cell: Cell) -> list[Path]:
 
 
 def stored(folder: Path, name: str) -> Path | None:
-    """Return the capture of that name in a cell's folder, plain or compressed; None when it is missing or empty."""
+    """Return the path of the capture ``name`` in ``folder``, plain or compressed; None if it is missing or empty."""
     return next((path for path in (folder / name, folder / f"{name}{COMPRESSED}") if _has_content(path)), None)
 
 
@@ -106,9 +106,9 @@ def options(folder: Path) -> tuple[str, ...]:
 def jobs(folder: Path, files: Sequence[Path], *, same_clock: bool = False) -> list[DecodeJob]:
     """Return the calls of mptrace for a cell: first for the phone's interfaces (required), then for its other captures.
 
-    On loopback, the redirect to the agent splits each connection into two halves, which mptrace joins. If the proxy was
-    captured, both ends are compared. Tables of the proxy itself are made only with ``same_clock``: the figures that use
-    them combine times of phone and proxy.
+    On loopback, the redirect to the agent splits each connection into two halves, which mptrace joins. If there is a
+    capture of the proxy, mptrace compares it with those of the phone. Tables of the proxy itself are made only with
+    ``same_clock``: the figures that use them combine times of phone and proxy.
 
     Args:
         folder: folder of the cell.

@@ -11,9 +11,9 @@ QUANTITIES = (("Download rate", "rate"), ("Upload rate", "rate"), ("Round-trip t
 
 @dataclass(frozen=True)
 class Measurement:
-    """Requested (``asked``) and measured value of a quantity of a cell's link; rates in kbit/s, round-trip times in ms.
+    """Requested value (``asked``) and measured value of one quantity of a cell's link.
 
-    ``kind`` is the kind of its tolerance (``rate`` or ``rtt``).
+    Rates are in kbit/s, round-trip times in ms. ``kind`` (``rate`` or ``rtt``) selects the tolerance that applies.
     """
 
     cell: str

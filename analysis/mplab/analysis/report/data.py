@@ -1,5 +1,7 @@
 """Make the rows of the report's CSV files that belong to no figure; convert contrasts for JSON and for the page.
 
+A contrast is the comparison of two transports in one metric.
+
 `CONTRAST_FIELDS` defines the numbers of a contrast and their names; this module only iterates over them.
 """
 
@@ -158,7 +160,7 @@ def _claims(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
 
 @dataclass(frozen=True)
 class ContrastRow:
-    """A contrast as a row of the page's folded table; ``cells`` has (text, note) for each of `PAGE_COLUMNS`."""
+    """A contrast as a row of the page's table of contrasts; ``cells`` has (text, note) for each of `PAGE_COLUMNS`."""
 
     label: str
     transport: TransportRecord
@@ -201,7 +203,7 @@ def quantile_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
 
 
 def contrast_rows(panel: Sequence[Group]) -> tuple[ContrastRow, ...]:
-    """Return the rows of the folded table of contrasts for the groups of one metric."""
+    """Return the rows of the page's table of contrasts for the groups of one metric."""
     rows = []
     for group in panel:
         known = {series.transport.label: series.transport for series in group.series}

@@ -27,7 +27,8 @@ class HeadlineVerdict:
     amount: str = ""
     """Difference between multipath and the best single path, in words.
 
-    ``26 % less`` if multipath won, ``multipath 22 % more`` if the single path won; "" without a winner or without G.
+    ``26 % less`` if multipath won, ``multipath 22 % more`` if the single path won. "" without a winner, or if the gain
+    (`mplab.analysis.statistics.effects.gain`) is not known.
     """
 
 
@@ -102,10 +103,10 @@ def _verdict(group: Group) -> HeadlineVerdict:
 
 
 def _doubt(group: Group, best: Series, multipath: Series) -> str:
-    """Return the reason why no transport is named as the winner.
+    """Return the reason why no transport is named as the winner; "" if one is named.
 
-    "" means that the interval of G excludes 0. If the best transport is a multipath transport, it also means that the
-    interval of its median overlaps that of no other multipath transport.
+    A winner needs a 95 % interval of the gain of multipath (`mplab.analysis.statistics.effects.gain`) that excludes 0.
+    A multipath winner also needs an interval of its median that overlaps that of no other multipath transport.
     """
     comparison = multipath.comparison
     if group.smallest_measured < MIN_FOR_INTERVAL:

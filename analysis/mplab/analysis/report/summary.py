@@ -18,7 +18,7 @@ class Conclusions:
     """The conclusions from the statistics of a run.
 
     Attributes:
-        warnings: sentences with facts that the reader must know before the numbers.
+        warnings: sentences with facts that the reader must know before reading the numbers.
         answers: the best transport, for each headline metric, scenario and link condition.
         claims: the result for each claim of the experiment.
         budgets: the verdict on each limit of a budget, for each transport to which it applies.

@@ -77,7 +77,9 @@ def _range(histories: Sequence[History]) -> tuple[float, float]:
 
 
 def _figure(history: History, low: float, high: float, colour: str) -> str:
-    """Return the SVG of a history: medians with intervals, levels as lines, changes of level as dashed verticals.
+    """Return the SVG of a metric's history: the median of each run with its interval.
+
+    The level between two changes is a horizontal line, and each change of level is a dashed vertical line.
 
     ``low`` and ``high`` are the ends of the y axis, the same for all figures of a panel.
     """

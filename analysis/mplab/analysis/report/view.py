@@ -76,7 +76,7 @@ class MetricTable:
 
 @dataclass(frozen=True)
 class LinkRow:
-    """Requested and measured values of a quantity of a link, over all cells, as a row of the table of links.
+    """A row of the table of links: requested and measured values of one quantity of a link, over all cells.
 
     ``within`` is the number of cells within the tolerance (``4 of 5``); ``good``: all of them are.
     """
@@ -227,7 +227,7 @@ def retries(run: Run) -> list[tuple[str, int, str]]:
 
 
 def cell_warnings(run: Run) -> list[tuple[str, str]]:
-    """Return (cell, warning) of all disturbances that did not make their cell invalid."""
+    """Return (cell ID, warning) for each disturbance of a cell that did not make the cell invalid."""
     return [(cell.id, text) for cell in run.cells if cell.record is not None for text in cell.record.warnings]
 
 
@@ -244,7 +244,7 @@ def _without_root(run: Run) -> list[str]:
 
 
 def warnings(analysis: Analysis) -> list[str]:
-    """Return sentences with the facts that the reader must know before the numbers."""
+    """Return sentences with the facts that the reader must know before reading the numbers."""
     run, counts = analysis.run, analysis.run.counts
     planned = len(run.cells)
     sentences = []

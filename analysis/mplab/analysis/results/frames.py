@@ -78,7 +78,11 @@ class Results:
         return frame
 
     def _frame(self, name: str, rows_of: Callable[[Run], Iterable[Row]]) -> pl.DataFrame:
-        """Return the rows of all runs as a frame. Raises TablesError when a file of the only run is damaged."""
+        """Return the rows of all runs as a frame; a run with a damaged file is left out and noted in ``unread``.
+
+        Raises:
+            TablesError: a file is damaged, and there is only one run.
+        """
         rows: list[Row] = []
         for run in self.records:
             try:

@@ -46,7 +46,7 @@ METRICS = (
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a path that was scheduled for a cell and carried out."""
+    """A change of a path, such as an outage, that the experiment scheduled and the cell carried out."""
 
     time_s: float
     """Start of the change, Unix seconds."""

@@ -26,7 +26,7 @@ _MOST = 1e15
 
 @dataclass(frozen=True)
 class CellScores:
-    """The values of a cell, or the problem with scoring it."""
+    """The values of a cell for its metrics, or the problem that prevented their computation."""
 
     cell: str
     values: tuple[Value, ...] = ()

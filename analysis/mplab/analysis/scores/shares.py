@@ -1,4 +1,4 @@
-"""Compute each interface's share of the bytes, from the subflows."""
+"""Compute the share of each interface in the payload bytes of the cells, from the subflows."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -31,9 +31,10 @@ class InterfaceShare:
 
 
 def interface_shares(run: Run) -> list[InterfaceShare]:
-    """Return the share of each interface for each scenario, link and transport, in the order of the experiment file.
+    """Return an `InterfaceShare` per scenario, link, transport and interface.
 
-    Cells without tables or without bytes are left out.
+    They are in the order of the experiment file, with WiFi as the first interface of each transport. Cells that are
+    not ok, have no tables or carried no bytes are left out.
     """
     by_group: dict[tuple[str, str, str], list[dict[str, tuple[int, int]]]] = defaultdict(list)
     for cell in run.cells:

@@ -142,7 +142,7 @@ def corrected(family: Sequence[Contrast]) -> list[Contrast]:
 
 @dataclass(frozen=True)
 class PageColumn:
-    """A column of the report's folded table of contrasts; ``note`` returns a small second line of the table cell."""
+    """A column of the table of contrasts in the report; ``note`` returns a small second line of the table cell."""
 
     title: str
     text: Callable[[Contrast], str]

@@ -48,7 +48,10 @@ def kolmogorov_smirnov(sample: Sequence[float], reference: Sequence[float]) -> t
 
 
 def quantile_shifts(sample: Sequence[float], reference: Sequence[float], seed: int) -> tuple[QuantileShift, ...]:
-    """Return the shift at each of `QUANTILES` (Doksum 1974), which shows whether only the slow tail became slower.
+    """Return the shift at each of `QUANTILES` (Doksum 1974).
+
+    The shifts show whether all values became slower, or only the slow tail.
+
 
     ``sample`` and ``reference`` are pairs: the percentile bootstrap of the intervals resamples whole pairs.
     Quantiles use linear interpolation (type 7). The result is empty for fewer than three pairs; intervals need

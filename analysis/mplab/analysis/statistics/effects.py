@@ -85,8 +85,9 @@ def median_interval(values: Sequence[float], seed: int) -> Interval | None:
 def gain(single_paths: Sequence[float], multipath: float, better: Better) -> float | None:
     """Return G of han2015 §4: the gain of multipath over the best single path, as a fraction of the best single path.
 
-    G is (min(P) - P_mptcp) / min(P) if lower is better, and (P_mptcp - max(P)) / max(P) if higher is better. Return
-    None without a single path, when the best one is not positive, or when ``better`` is ``neither``.
+    With the values P of the single paths and M of multipath, G is (min(P) - M) / min(P) if lower is better, and
+    (M - max(P)) / max(P) if higher is better. Return None without a single path, when the best one is not positive, or
+    when ``better`` is ``neither``.
     """
     if better == "neither" or not single_paths:
         return None
@@ -99,9 +100,10 @@ def gain(single_paths: Sequence[float], multipath: float, better: Better) -> flo
 def gain_interval(
     single_paths: Sequence[Sequence[float]], multipath: Sequence[float], better: Better, seed: int
 ) -> Interval | None:
-    """Return the 95 % percentile bootstrap interval of G from medians; each resample selects its best single path.
+    """Return the 95 % percentile bootstrap interval of the gain G (`gain`), computed from medians.
 
-    None when ``better`` is ``neither``, a sample has fewer than three values, or a resample has no G.
+    Each resample selects its best single path. Return None when ``better`` is ``neither``, a sample has fewer than
+    three values, or a resample has no G.
     """
     samples = (*single_paths, multipath)
     if better == "neither" or not single_paths or min(map(len, samples)) < MIN_FOR_INTERVAL:

@@ -1,8 +1,8 @@
 """Compute the shift of paired differences, with its interval and its test.
 
-A block is one repetition of every combination of scenario, link and transport. The transports of a block met the same
-losses at nearly the same time, so shared effects cancel out in the differences of their values. Most functions take
-these differences, one per block.
+A block is one repetition of every combination of scenario, link and transport. In a block, all transports met the same
+packet losses at nearly the same time, so shared effects cancel out in the differences of their values. Most functions
+take these differences, one per block.
 """
 
 import math
@@ -154,7 +154,10 @@ def geometric_ratio(sample: Sequence[float], reference: Sequence[float]) -> tupl
 
 
 def _averages(diffs: Sample) -> Sample:
-    """Return the averages of all pairs of differences i ≤ j on the last axis: shape (…, n) → (…, n (n + 1) / 2)."""
+    """Return the Walsh averages (d_i + d_j) / 2, i ≤ j, of the differences d on the last axis.
+
+    Shape: (…, n) → (…, n (n + 1) / 2).
+    """
     first, second = np.triu_indices(diffs.shape[-1])
     averages: Sample = (diffs[..., first] + diffs[..., second]) / 2
     return averages
@@ -166,7 +169,7 @@ def _hodges_lehmann_of_rows(diffs: Sample, axis: int = -1) -> Sample:
 
 
 def _rejected_ranks(n: int) -> int:
-    """Return the rank of the interval's ends among the sorted Walsh averages, counted from each end; 0: no interval."""
+    """Return r: the interval ends at the r-th smallest and the r-th largest Walsh average; 0: there is no interval."""
     tail = (1 - CONFIDENCE) / 2
     if n > MOST_EXACT:
         spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)

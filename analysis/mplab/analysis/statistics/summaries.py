@@ -128,7 +128,7 @@ class Group:
         return next((series for series in self.measured if series.transport.label == label), None)
 
     def against_baseline(self, label: str) -> Contrast | None:
-        """Return the contrast of the transport ``label`` with the best single path, or None if there is none."""
+        """Return the contrast of the transport ``label`` with the best single path; None if it is missing."""
         return next((c for c in self.contrasts if (c.transport, c.reference) == (label, self.baseline)), None)
 
 

@@ -63,7 +63,7 @@ def rank_sum_test(sample: Sample, reference: Sample) -> Significance | None:
 
 
 def _rejected_ranks(m: int, n: int) -> int:
-    """Return the rank of the interval's ends among the ordered differences, counted from each end; 0: no interval."""
+    """Return r: the interval ends at the r-th smallest and the r-th largest difference; 0: there is no interval."""
     tail = (1 - CONFIDENCE) / 2
     if max(m, n) > MOST_EXACT:
         spread = math.sqrt(m * n * (m + n + 1) / 12)

@@ -43,7 +43,9 @@ class Measured:
 
 @dataclass(frozen=True)
 class JudgedLimit:
-    """A limit of a budget, compared with the values of one transport; ``found`` and ``limit`` are in ``unit``.
+    """A limit of a budget, compared with the values of one transport.
+
+    The measured value ``found`` and the limit ``limit`` are in ``unit``.
 
     ``certain``: both ends of the 95 % interval have the same verdict as the value. Only medians have an interval.
     """
@@ -71,7 +73,10 @@ def is_about(budget: Budget, measured: Measured) -> bool:
 
 
 def measured_in(groups: Iterable[Group]) -> list[Measured]:
-    """Return the values of each transport for each metric with its labels; transports without values are left out."""
+    """Return a `Measured` per group and transport; transports without values are left out.
+
+    A group has the values of all transports for one metric with its labels, in one scenario under one link condition.
+    """
     return [
         Measured(group.scenario, group.link, s.transport.label, group.metric, labels, s.numbers)
         for group in groups

@@ -14,12 +14,14 @@ Verdict = Literal["as claimed", "more", "less", "not seen"]
 
 @dataclass(frozen=True)
 class ClaimFinding:
-    """The measured gain for a claim, in one group: a metric with its labels, in a scenario under a link condition.
+    """The measured gain for a claim in one group, with the verdict on the claim.
+
+    A group has the values of all transports for one metric with its labels, in one scenario under one link condition.
 
     Attributes:
-        group: the values of all transports.
+        group: the group in which the gain was measured.
         baseline: the transport with the best median among those in the claim's ``against``.
-        gain: G of the claim's transport, computed against ``baseline`` instead of the best single path.
+        gain: gain of the claim's transport over ``baseline``, as a fraction of the median of ``baseline``.
         interval: 95 % interval of ``gain``; each resample selects the baseline again. None: it cannot be computed.
         verdict: position of ``gain`` relative to the claimed range; see `judge`.
         certain: both ends of the interval have the same verdict as ``gain``.

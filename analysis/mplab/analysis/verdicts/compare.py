@@ -26,7 +26,7 @@ RUNS_FOR_RANGE = 3
 
 
 class SeriesKey(NamedTuple):
-    """Labels of a combination of scenario, link and transport of an experiment."""
+    """Identifies a combination of scenario, link and transport in an experiment by their labels."""
 
     scenario: str
     link: str
@@ -34,7 +34,10 @@ class SeriesKey(NamedTuple):
 
 
 class Key(NamedTuple):
-    """Identifies the values of one transport for one metric with its labels, in the baseline and in the run."""
+    """Identifies the values of one transport for one metric with its labels.
+
+    The key is the same for the values in the baseline and for those in the run.
+    """
 
     scenario: str
     link: str
@@ -65,7 +68,7 @@ class Side:
 class MetricChange:
     """The change of the values with one `Key` from the baseline (``before``) to the run (``after``), with the verdict.
 
-    ``shift`` and ``interval`` are in the metric's unit, ``p`` is that of ``test``.
+    ``shift`` and its ``interval`` are in the metric's unit, ``p`` is the p-value of the test called ``test``.
     """
 
     key: Key
@@ -166,7 +169,10 @@ def _place(change: MetricChange) -> tuple[object, ...]:
 
 
 def usual_range(medians: Sequence[float]) -> Interval | None:
-    """Return the 95 % prediction interval (Student's t) of a further run's median; None for fewer than three runs."""
+    """Return the 95 % prediction interval (Student's t) for the median of one more run.
+
+    ``medians`` has the median of each earlier run; the result is None for fewer than three runs.
+    """
     n = len(medians)
     if n < RUNS_FOR_RANGE:
         return None

@@ -18,7 +18,7 @@ State: TypeAlias = Literal["passed", "failed", "not judged"]
 class GateCheck:
     """The result of one check; ``kind`` is ``series``, ``limit``, ``no worse than``, ``change`` or ``level``.
 
-    ``about`` names the checked metric or series.
+    ``about`` names the checked metric, or the series: the combination of scenario, transport and link.
     """
 
     kind: str
@@ -59,7 +59,10 @@ def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Ga
 
 
 def _series(compared: ComparedRuns) -> Iterator[GateCheck]:
-    """Yield a failed check for each series that the run did not plan, or a single one if nothing was compared."""
+    """Yield a failed check for each series that the baseline measured but the run did not plan.
+
+    If run and baseline have no values in common, yield only one failed check.
+    """
     if compared.no_common_values:
         text = "the run and the baseline have no common series: nothing was compared"
         yield GateCheck("series", "all", "failed", text)

@@ -41,19 +41,19 @@ class History:
         return " · ".join(part for part in parts if part)
 
     def worse(self, change: ChangePoint) -> bool | None:
-        """Return whether a change was for the worse; None when neither lower nor higher values are better."""
+        """Return whether a change of level was for the worse; None when neither lower nor higher values are better."""
         if self.metric.better == "neither":
             return None
         return (change.after > change.before) is (self.metric.better == "lower")
 
     def relative(self, change: ChangePoint) -> float | None:
-        """Return the size of a change as a fraction of the level before it; None when this level was 0."""
+        """Return the size of a change of level as a fraction of the level before it; None when this level was 0."""
         return (change.after - change.before) / abs(change.before) if change.before else None
 
 
 @dataclass(frozen=True)
 class Shift:
-    """The description of a change of level."""
+    """The description of a change of level in a `History`, as text."""
 
     about: str
     """Scenario, transport, link, metric and labels."""

@@ -12,7 +12,11 @@ METRIC = "download_time"
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return download times, s; the classes are file sizes. Raises NoDataError without data to compare."""
+    """Return download times, s, with the file size as ``class`` (a row of the figure).
+
+    Raises:
+        NoDataError: Multipath TCP or MPFlex has no download times, or no scenario has two file sizes or more.
+    """
     compares(traces, METRIC)
     return several_classes(traces, METRIC, "it shows download times by size, and no scenario has two sizes or more")
 

@@ -12,7 +12,11 @@ METRIC = "bundle_time"
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return the times of bundles, s; the classes are patterns of flows. Raises NoDataError without data to compare."""
+    """Return the total times of bundles of flows, s, with the pattern of flows as ``class`` (a row of the figure).
+
+    Raises:
+        NoDataError: Multipath TCP or MPFlex has no such times.
+    """
     compares(traces, METRIC)
     return by_label(traces, METRIC)
 

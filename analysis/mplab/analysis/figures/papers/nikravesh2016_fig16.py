@@ -12,7 +12,11 @@ METRIC = "page_load_time"
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return page load times, s; the classes are sites. Raises NoDataError without data to compare."""
+    """Return page load times, s, with the site as ``class`` (a row of the figure).
+
+    Raises:
+        NoDataError: Multipath TCP or MPFlex has no page load times.
+    """
     compares(traces, METRIC)
     return by_label(traces, METRIC)
 

@@ -12,7 +12,11 @@ METRIC = "download_time"
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return download times, s; the classes are file sizes. Raises NoDataError without data to compare."""
+    """Return download times, s, with the file size as ``class`` (a row of the figure).
+
+    Raises:
+        NoDataError: no ok cell has MPFlex with one of the two schedulers, or no scenario has two file sizes or more.
+    """
     for scheduler in ("minrtt", "txdelay"):
         nothing = f"it compares the schedulers minrtt and txdelay, and no ok cell has mpflex:{scheduler}"
         needs(traces, schedules(scheduler), nothing)

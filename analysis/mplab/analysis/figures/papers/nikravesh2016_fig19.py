@@ -13,12 +13,12 @@ METRICS = ("download_time", "bundle_time")
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return download times of files and bundles, s, in separate facets.
+    """Return download times of files and of bundles of flows, s, in separate facets.
 
-    The classes are link conditions, in the order of the experiment file.
+    The ``class`` (a row of the figure) is the link condition, in the order of the experiment file.
 
     Raises:
-        NoDataError: all link conditions have the same round-trip times, or there are no data to compare.
+        NoDataError: all link conditions have the same round-trip times, or Multipath TCP or MPFlex has no times.
     """
     scores = traces.scores.filter(pl.col("metric").is_in(METRICS))
     links = [link for link in traces.links if link.name in set(scores["link"])]
@@ -41,9 +41,9 @@ def values(traces: Traces) -> pl.DataFrame:
 
 
 def _place(link: LinkCondition) -> str:
-    """Return the name of a link condition's class: ``proxy-a · 27 / 49 ms``.
+    """Return the label of a link condition's row: ``proxy-a · 27 / 49 ms``.
 
-    It has the round-trip times over WiFi and LTE, and the part beyond the proxy if set.
+    The label includes the round-trip times over WiFi and LTE, and that beyond the proxy if it is set.
     """
     text = f"{link.wifi.rtt_ms:g} / {link.lte.rtt_ms:g} ms"
     return f"{link.name} · {text}" + (f" + {link.core_rtt_ms:g} ms" if link.core_rtt_ms else "")

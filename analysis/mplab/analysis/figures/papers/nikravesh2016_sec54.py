@@ -18,7 +18,7 @@ METRIC = "download_time"
 
 @dataclass(frozen=True)
 class Reinjection:
-    """Two figures: download times, and the share of copied bytes if the cells' records have it."""
+    """Two figures: download times, and the share of bytes that reinjection copied (if the cells' records have it)."""
 
     times: Classes
     copies: Classes
@@ -34,7 +34,7 @@ class Reinjection:
         return self.times.paper
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """Yield the drawings of times, and of copies if there are any. Raises NoDataError without times."""
+        """Yield the drawings of times, and of copied bytes if there are any. Raises NoDataError without times."""
         yield from self.times.draw(name, traces)
         try:
             yield from self.copies.draw(f"{name}-copies", traces)
@@ -43,7 +43,7 @@ class Reinjection:
 
 
 def times(traces: Traces) -> pl.DataFrame:
-    """Return download times, s; the classes are link conditions.
+    """Return download times, s, with the link condition as ``class`` (a row of the figure).
 
     Raises:
         NoDataError: there are no ok cells with reinjection, or none without.
@@ -57,7 +57,10 @@ def times(traces: Traces) -> pl.DataFrame:
 
 
 def copies(traces: Traces) -> pl.DataFrame:
-    """Return bytes copied to another path as a fraction of the streams' bytes; the classes are link conditions."""
+    """Return the bytes that reinjection copied to another path, as a fraction of the streams' bytes.
+
+    The ``class`` (a row of the figure) is the link condition.
+    """
     shares = ((cell, _copied(cell)) for cell in traces.scored)
     rows = [("", cell.link, cell.transport, cell.name, share) for cell, share in shares if share is not None]
     return pl.DataFrame(

@@ -30,8 +30,8 @@ Curve = tuple[TransportRecord, list[float]]
 def draw(analysis: Analysis) -> Iterable[Drawing]:
     """Yield a drawing per scenario, link and metric.
 
-    It has a facet per label. With more than `MAX_FACETS` labels, a single facet shows the distribution of the labels'
-    medians.
+    The drawing has a facet per combination of labels. If there are more than `MAX_FACETS` of them, a single facet shows
+    the distribution of their medians.
     """
     for panel in analysis.panels():
         yield _pooled(panel) if len(panel) > MAX_FACETS else _facets(panel)

@@ -58,7 +58,10 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
 
 
 def timeline(run: Run) -> list[Bar]:
-    """Return the bar of each cell that started, from the events, or else from the cell's record; sorted by start."""
+    """Return the bar of each cell that started, sorted by start.
+
+    The times come from the run's events, or from the cell's record if the events lack them.
+    """
     started = {event.cell: event.t for event in run.events_of(CellStarted)}
     ended = {event.cell: event.t for event in run.events_of(CellFinished)}
     last = max((event.t for event in run.typed_events), default=0.0)

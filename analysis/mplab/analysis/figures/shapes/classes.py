@@ -33,7 +33,10 @@ ROW_IN, GAP_IN = 0.115, 0.12
 
 @dataclass(frozen=True)
 class Classes:
-    """A figure with a row per class and a mark per transport: bars from zero, or only marks on a logarithmic axis.
+    """A figure with a row per class of values, such as a file size, and in each row a mark per transport.
+
+    The mark is a bar from zero to the median; on a logarithmic axis, it is a point at the median.
+
 
     ``values`` returns the columns of `COLUMNS`, with facets and classes in the order of the figure. It raises
     `NoDataError`, or returns no row, when there are no data.

@@ -48,7 +48,7 @@ class Axis:
         return f"{self.title} ({self.unit})" if self.unit not in {"", "bytes", "share"} else self.title
 
     def shows(self, column: str) -> pl.Expr:
-        """Return an expression that selects the values the axis can show: finite, and above 0 if logarithmic."""
+        """Return a polars expression for values that the axis can show: finite, and above 0 if it is logarithmic."""
         value = pl.col(column)
         return value.is_finite() & (value > 0) if self.scale == "log" else value.is_finite()
 
@@ -158,7 +158,7 @@ def title_below(canvas: Canvas, axis: Axis, all_axes: Sequence[Axes]) -> None:
 
 
 def named_networks(column: str = "network") -> pl.Expr:
-    """Return an expression that replaces the names of networks in a column by their titles (`NETWORK_TITLES`)."""
+    """Return a polars expression that replaces network names in a column by their titles (`NETWORK_TITLES`)."""
     return pl.col(column).replace(NETWORK_TITLES)
 
 

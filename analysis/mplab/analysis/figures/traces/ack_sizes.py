@@ -11,7 +11,10 @@ LEVELS = {"tcp": "TCP", "mptcp": "data"}
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return the bytes per acknowledgement of downloads, weighted by these bytes; the variants are TCP and MPTCP."""
+    """Return the bytes per acknowledgement of downloads, weighted by these bytes.
+
+    ``variant`` (a curve of the figure) separates TCP acknowledgements from MPTCP data acknowledgements.
+    """
     return traces.each(
         lambda trace: (
             trace.read("acks")

@@ -38,8 +38,8 @@ def begin_ns(trace: CellTrace) -> int:
 def curves(trace: CellTrace, zero_ns: int | None = None, until_s: float = 0.0) -> Curves:
     """Return network → (times in s, cumulative bytes of all its subflows).
 
-    The source is the points of time-sequence diagrams, which show when nothing arrived. Without points, it is the
-    windows of the throughput table, within which bytes are spread evenly.
+    The source is the table ``points`` (time-sequence diagrams), which shows when nothing arrived. If it is empty, the
+    source is the table ``throughput``; the bytes of each of its time windows are spread evenly over the window.
 
     Args:
         trace: the cell.
@@ -97,7 +97,7 @@ def _networks(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _spread(times: Floats, start: Floats, end: Floats, size: Floats) -> Floats:
-    """Return the cumulative bytes at each time: the integral of the sum of the windows' rates."""
+    """Return the cumulative bytes at each time; the bytes of a window (``size``) are spread evenly over the window."""
     edges = np.concatenate((start, end))
     rates = np.concatenate((size / (end - start), -size / (end - start)))
     order = np.argsort(edges, kind="stable")

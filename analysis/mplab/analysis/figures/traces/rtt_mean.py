@@ -9,7 +9,10 @@ from mplab.analysis.figures.shapes.common import Axis, named_networks
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return the mean round-trip time, ms, of each subflow and direction; the variants are network and direction."""
+    """Return the mean round-trip time, ms, of each subflow and direction.
+
+    ``variant`` (a curve of the figure) is the network with the direction.
+    """
     return traces.each(
         lambda trace: (
             trace.tables["directions"]

@@ -9,7 +9,7 @@ from mplab.analysis.figures.shapes.common import Axis, named_networks
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return the round-trip times of uploaded data on all subflows, ms; the variants are networks.
+    """Return the round-trip times of uploaded data on all subflows, ms, with the network as ``variant`` (a curve).
 
     Downloads are left out: the captures are at the phone, which acknowledges received data at once, so that their
     round-trip times would not include the path.

@@ -12,7 +12,10 @@ ABOVE = "10 MB or more"
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return the largest window, bytes, that either end of a connection announced; the variants are size classes."""
+    """Return the largest receive window, bytes, that either end of a connection announced.
+
+    ``variant`` (a box of the figure) is the class of the connection by its bytes.
+    """
     return traces.each(
         lambda trace: (
             trace.tables["directions"]
@@ -25,7 +28,7 @@ def values(traces: Traces) -> pl.DataFrame:
 
 
 def _class() -> pl.Expr:
-    """Return an expression for a connection's size class as ``ORDER|NAME`` (``1|10–100 kB``), which sorts by size."""
+    """Return a polars expression: a connection's size class as ``ORDER|NAME`` (``1|10–100 kB``), sortable by size."""
     expression = pl.lit(f"{len(CLASSES)}|{ABOVE}")
     for index, (limit, name) in reversed(list(enumerate(CLASSES))):
         expression = pl.when(pl.col("bytes") < limit).then(pl.lit(f"{index}|{name}")).otherwise(expression)
