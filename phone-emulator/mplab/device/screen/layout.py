@@ -87,7 +87,7 @@ class Painter:
         Args:
             widgets: the widgets.
             box: bounds of the box, pixels.
-            place: path of their parent.
+            place: path of the parent of these widgets.
         """
         return self._column(widgets, box, box, place, None)[0]
 

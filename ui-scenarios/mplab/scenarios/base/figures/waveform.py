@@ -53,7 +53,7 @@ class CellSound:
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield a figure for each scenario that records sound and each link."""
+    """Yield one figure for each pair of a link and a scenario that records sound."""
     for (scenario, link), heard in _groups(analysis).items():
         stem = f"waveform-{slug(scenario)}-{slug(link)}"
         title = f"{scenario} · {link} · Sound and bytes"
