@@ -141,7 +141,7 @@ class Network:
         return ""
 
     async def counters(self) -> dict[str, tuple[int, int, int, int]]:
-        """Return name of each interface → received bytes, received packets, sent bytes, sent packets."""
+        """Return a mapping: name of each interface → received bytes, received packets, sent bytes, sent packets."""
         _code, text, _err = await self._namespace([str(IP.path()), "-j", "-s", "link"], check=False)
         counters = {}
         for link in json.loads(text or "[]"):

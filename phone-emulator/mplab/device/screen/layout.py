@@ -60,7 +60,7 @@ class Layout:
 
 @dataclass
 class Painter:
-    """Converter of widgets to elements; it also fills `layout`.
+    """Converter of widgets to elements. It also adds the areas that react to touches to `layout`.
 
     Args:
         package: package name of the app.

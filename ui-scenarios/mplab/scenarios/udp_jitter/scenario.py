@@ -64,7 +64,7 @@ class UdpJitterScenario(Scenario[UdpJitterParameters]):
         return parameters.duration + 1
 
     def open(self, context: Context, parameters: UdpJitterParameters) -> AbstractContextManager["_Session"]:
-        """Return a context manager that yields the session. It prepares nothing."""
+        """Return a context manager that only yields the session: nothing needs to be prepared."""
         return nullcontext(_Session(context, parameters))
 
 

@@ -25,7 +25,7 @@ _ROW_IN = 1.25
 
 @dataclass(frozen=True)
 class Played:
-    """The clips that one cell played, for the figure. The figure's times are relative to the first tap."""
+    """The clips that one cell played. Times in the figure are relative to the first tap in the cell."""
 
     transport: TransportRecord
     cell: str

@@ -39,7 +39,7 @@ BYTES = Axis("Payload", "bytes")
 
 @dataclass(frozen=True)
 class CellSound:
-    """Recorded sound and traffic of one cell, for the figure."""
+    """Recorded sound and traffic of one cell, as this module draws them."""
 
     cell: Cell
     transport: TransportRecord
