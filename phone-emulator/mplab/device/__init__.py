@@ -1,4 +1,4 @@
-"""Emulate an Android phone: the device side of adb, and a phone behind it that stock clients take for a real one."""
+"""Emulate an Android phone: the device side of adb, and the phone that unmodified adb clients reach through it."""
 
 from mplab.device.device import Device
 from mplab.device.settings import DeviceSettings

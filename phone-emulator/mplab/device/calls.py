@@ -177,7 +177,7 @@ class CallServer:
                 os.close(descriptor)
 
     async def _answer(self, call: Call, conn: socket.socket) -> int:
-        """Run the handler of a call. Cancel it if the caller ends or no one reads its output. Return the exit code."""
+        """Run the handler of a call. Cancel it if the caller ends, or no one reads the output. Return the exit code."""
         handler = self._handlers.get(call.argv[0])
         if handler is None:
             await call.err(f"{call.argv[0]}: not found\n")

@@ -49,8 +49,8 @@ async def serve(name: str, cacert: str, proxy: str) -> None:
 
     Args:
         name: name of the abstract socket for DevTools. A client that connects before Chromium is up has to wait.
-        cacert: PEM file of the certificate authority that Chromium trusts; `CACERT`, the system's list: Chromium uses
-            its built-in list.
+        cacert: PEM file of the certificate authority that Chromium trusts. If it is `CACERT`, the system's list,
+            Chromium uses its built-in list instead.
         proxy: HTTP proxy of Chromium, ``HOST:PORT``; "": no proxy. Unlike the proxy of Chrome on Android, it cannot
             change while Chromium runs.
 
@@ -112,7 +112,7 @@ def _browser(folder: Path, cacert: str, proxy: str) -> Iterator[subprocess.Popen
 
 
 def _port(profile: Path) -> int:
-    """Return the TCP port of Chromium's DevTools, which it writes to its profile folder; 0 before it has done so."""
+    """Return the TCP port of DevTools, which Chromium writes to its profile folder; 0 before Chromium has done so."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int((profile / PORT_FILE).read_text().splitlines()[0])
     return 0

@@ -220,7 +220,7 @@ class EmulatedDevice:
         return Channel(process, ours)
 
     async def on_files(self, action: Callable[[], Result]) -> Result:
-        """Call `action` with the device's files, as adb's user. Return its result.
+        """Call `action` in a thread that sees the device's files, with the rights of adb's user. Return its result.
 
         Raises:
             DeviceError: the device is down.

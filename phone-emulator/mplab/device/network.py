@@ -69,7 +69,7 @@ class Network:
     _nft: str = ""
 
     async def begin(self) -> None:
-        """Prepare the network; call at each boot. A private network is made.
+        """Prepare the network at each boot. If the device has its own network namespace, create its interfaces.
 
         The first call also stores the configuration that later reboots restore.
         """
@@ -107,7 +107,7 @@ class Network:
         await self._namespace(["sysctl", "-q", "-e", "-w", *self._sysctls], check=False)
 
     async def up(self, interface: str) -> None:
-        """Bring an interface up with its addresses and routes at power-on. Do nothing if there is no such interface."""
+        """Bring an interface up with the addresses and routes that it had at power-on. Ignore missing interfaces."""
         if configuration := self.configurations.get(interface):
             await self._ip([f"link set {interface} mtu {configuration.mtu} up"])
             addresses = [f"addr replace {address} dev {interface}" for address in configuration.addresses]
@@ -141,7 +141,7 @@ class Network:
         return ""
 
     async def counters(self) -> dict[str, tuple[int, int, int, int]]:
-        """Return name of each interface → received bytes, received packets, sent bytes, sent packets."""
+        """Return a mapping: name of each interface → received bytes, received packets, sent bytes, sent packets."""
         _code, text, _err = await self._namespace([str(IP.path()), "-j", "-s", "link"], check=False)
         counters = {}
         for link in json.loads(text or "[]"):

@@ -38,7 +38,7 @@ _OWN = Path("/dev/shm")  # noqa: S108 - hidden below by a tmpfs of this process
 
 
 def make_runtime() -> Path:
-    """Return an empty folder in a new tmpfs that only this process sees. It must have its own mount namespace."""
+    """Return an empty folder in a new tmpfs that only this process sees. Call only in its own mount namespace."""
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "mplab-device", str(_OWN)], check=True)
     runtime = _OWN / "mplab-device"

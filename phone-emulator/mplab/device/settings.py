@@ -17,7 +17,7 @@ class DeviceSettings:
             Android's own emulator.
         serial: serial number that replaces the one in the phone file; "": keep that one.
         trust: hosts that the device accepts. ``any``: its user accepts every host's key; ``listed``: only those in
-            `keys`; ``nobody``: none, so that it is always reported as unauthorized.
+            `keys`; ``nobody``: none, so that adb reports the device as unauthorized.
         keys: public keys of accepted hosts, each a line of ``adbkey.pub``.
         network_pid: id of a process whose network namespace the device uses; None: the device has its own namespace.
         apps: True: install the scripted apps that come with mplab, and those in `app_files`.

@@ -50,7 +50,7 @@ class Backend(Protocol):
         """
 
     async def on_files(self, action: Callable[[], Result]) -> Result:
-        """Call `action` where it sees the device's files, with the rights of adb's user. Return its result."""
+        """Call `action` in a thread that sees the device's files, with the rights of adb's user. Return its result."""
 
     async def dial(self, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to a socket inside the device: ``tcp:PORT``, ``localabstract:NAME`` or ``localfilesystem:PATH``.

@@ -77,7 +77,7 @@ class Connection:
         self.on_close.clear()
 
     async def finish(self) -> None:
-        """Wait up to 2 s until the functions that serve the streams end, then cancel them. Call after `close`."""
+        """Wait up to 2 s until the functions that serve the streams end, then cancel the rest. Call after `close`."""
         if self._tasks:
             _done, late = await asyncio.wait(self._tasks, timeout=2)
             for task in late:

@@ -153,9 +153,9 @@ async def _output_of(channel: Channel) -> tuple[asyncio.StreamReader, "_Close"]:
 
 
 class _TerminalProtocol(asyncio.StreamReaderProtocol):
-    """Protocol that takes the error EIO for the end of the output: a terminal reports it when its programs have ended.
+    """Reader of a terminal's output that treats the error EIO as the end of the output.
 
-    Data that was read before must not be lost.
+    A terminal reports EIO when its programs have ended. Data that was read earlier stays available.
     """
 
     def connection_lost(self, exc: Exception | None) -> None:

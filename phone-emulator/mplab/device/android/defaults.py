@@ -171,8 +171,8 @@ _SINCE = {"mptcp_scheduler": 88, "mptcp_version": 93}
 def kernel_files(mptcp: str) -> dict[str, str]:
     """Return file name → content of the emulated files in ``/proc/sys/net/mptcp``.
 
-    Only a phone whose Multipath TCP is ``out-of-tree 0.NN`` has some: with ``none`` there are no such files, and with
-    ``upstream`` they are those of this machine's kernel.
+    Only a phone whose Multipath TCP is ``out-of-tree 0.NN`` has emulated files. With ``none`` it has no files there;
+    with ``upstream`` it has those of this machine's kernel.
     """
     if not mptcp.startswith("out-of-tree"):
         return {}

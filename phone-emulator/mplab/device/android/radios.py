@@ -30,7 +30,7 @@ class RadioControl:
             self._task = None
 
     def update(self) -> None:
-        """Notify the task that a switch has changed. It changes the interfaces later."""
+        """Notify the task that a switch has changed. The task changes the interfaces after a delay."""
         self._changed.set()
 
     @property

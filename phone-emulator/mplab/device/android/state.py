@@ -34,7 +34,7 @@ class LogLine:
 
 
 class LogBuffer:
-    """The phone's log: a buffer of the newest lines. Readers can wait for further lines."""
+    """The phone's log: a buffer of the newest lines. Readers can wait for new lines."""
 
     def __init__(self) -> None:
         self._lines: deque[LogLine] = deque(maxlen=_MOST_LINES)

@@ -1,4 +1,4 @@
-"""List the scripted apps in this folder. The folder also has the programs that some of these apps run."""
+"""List the scripted apps in this folder. Each app is a YAML file; some apps run a program that is next to it."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -172,7 +172,7 @@ def fetch_file(url: str, buffer: Buffer, web: Web, rate_kbps: float) -> None:
 
 
 def fetch_clip(manifest: str, buffer: Buffer, web: Web) -> None:
-    """Download the video and sound segments of a clip in turn, with video in the best quality for the last throughput.
+    """Download the video and sound segments of a clip in turn. Throughput selects the video quality.
 
     Args:
         manifest: URL of the MPD.

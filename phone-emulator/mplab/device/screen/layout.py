@@ -60,7 +60,7 @@ class Layout:
 
 @dataclass
 class Painter:
-    """Converter of widgets to elements; it also fills `layout`.
+    """Converter of widgets to elements. It also adds the areas that react to touches to `layout`.
 
     Args:
         package: package name of the app.
@@ -87,7 +87,7 @@ class Painter:
         Args:
             widgets: the widgets.
             box: bounds of the box, pixels.
-            place: path of their parent.
+            place: path of the parent of these widgets.
         """
         return self._column(widgets, box, box, place, None)[0]
 

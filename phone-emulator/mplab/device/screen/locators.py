@@ -20,7 +20,7 @@ class WrongSelectorError(ValueError):
 
 
 def locate(windows: Sequence[UiNode], strategy: str, selector: str) -> list[Path]:
-    """Return the positions of the elements that a selector finds, in document order.
+    """Return the positions in the element tree of the elements that a selector finds, in document order.
 
     Raises:
         WrongSelectorError: the strategy is unknown, or the selector is invalid.

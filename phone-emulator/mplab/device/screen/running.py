@@ -136,7 +136,7 @@ class RunningApp:
             self.toast = ""
 
     def draw(self, box: Bounds) -> tuple[UiNode, ...]:
-        """Return the elements of the app in a box of the screen. Later touches refer to their positions."""
+        """Lay out the app in a box of the screen, and return its elements. Later touches refer to this layout."""
         painter = Painter(
             package=self.package,
             fill=self.fill,

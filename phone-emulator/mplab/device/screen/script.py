@@ -62,7 +62,7 @@ def _expression(found: str) -> str:
 
 
 def _as_list(found: object) -> object:
-    """Convert a single action to a tuple with it, and lists to tuples, because strict models accept only tuples."""
+    """Convert a single action to a tuple of one, and a list to a tuple, because strict models accept only tuples."""
     return _tuples((found,) if isinstance(found, Mapping) else found)
 
 
@@ -178,7 +178,7 @@ class Widget(_Strict):
     children: tuple["Widget", ...] = ()
 
     def walk(self, path: KeyPath) -> Iterator[tuple[KeyPath, "Widget"]]:
-        """Yield key path and widget for this widget and all widgets in it; `path` is the key path of this widget."""
+        """Yield this widget and all widgets in it, each after its key path; `path` is the key path of this widget."""
         yield path, self
         for index, child in enumerate(self.children):
             yield from child.walk((*path, "children", index))
@@ -245,7 +245,7 @@ class AppScript(_Strict):
         return next((name for name in self.activities if name != VIEW), "")
 
     def panels(self) -> Iterator[tuple[KeyPath, Panel]]:
-        """Yield key path in the file and content of each screen and each dialog."""
+        """Yield each screen and each dialog: first its key path in the app's file, then its content."""
         yield from ((("screens", name), page) for name, page in self.screens.items())
         yield from ((("dialogs", name), dialog) for name, dialog in self.dialogs.items())
 

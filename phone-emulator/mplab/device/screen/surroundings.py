@@ -22,7 +22,7 @@ _STOP_S = 2.0
 class Work:
     """A program that an app has started.
 
-    The program writes its output to an unnamed file. It never blocks, even if the output is not read.
+    The program writes its output to an unnamed file, so it never blocks, even if no one reads the output.
 
     Args:
         argv: command line; the word ``python`` is this interpreter.

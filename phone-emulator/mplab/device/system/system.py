@@ -100,7 +100,11 @@ class System:
         return self._runtime / "data"
 
     async def prepare(self) -> None:
-        """Make ``/data``, which survives reboots, and the files that are copied at every boot. Raises DeviceError."""
+        """Create ``/data``, which survives reboots, and the files that every boot copies into the device's root folder.
+
+        Raises:
+            DeviceError: ``/data`` cannot be mounted.
+        """
         for name in ("root", "socket", "data", "etc", "mptcp"):
             (self._runtime / name).mkdir()
         self.sockets.chmod(0o755)
@@ -122,7 +126,7 @@ class System:
         """Change the size of ``/data``, or mount it if `remount` is False.
 
         Raises:
-            DeviceError: this failed, e.g. because the files in ``/data`` are larger.
+            DeviceError: the mount failed, e.g. because the files in ``/data`` are larger.
         """
         option = f"{'remount,' if remount else ''}mode=0771,size={size_bytes}"
         await self._host(["mount", "-t", "tmpfs", "-o", option, "data", str(self.data)])

@@ -1,7 +1,7 @@
 """Serve a social network: stories, places to check in at, and accounts that publish posts and photos.
 
-The server speaks plain HTTP/1.1 on loopback, behind nginx. It keeps posts in memory until it ends, and only the length
-and SHA-256 of photos.
+The server speaks plain HTTP/1.1 on loopback, behind nginx. It keeps posts in memory until it ends. Of each photo
+it keeps only length and SHA-256.
 
     server.py PORT INDEX
 
@@ -255,7 +255,7 @@ class FeedHandler(http.server.BaseHTTPRequestHandler):
             self._answer(400, {"error": str(error)})
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name in the base class
-        """Print a message of the base class as one line of JSON: the event ``request``."""
+        """Print a log message of the base class as one line of JSON, with the event ``request``."""
         record = {"t": round(time.time(), 6), "event": "request", "what": format % arguments}
         print(json.dumps(record), flush=True)  # the log
 
@@ -293,7 +293,7 @@ class FeedServer(http.server.ThreadingHTTPServer):
 
 
 def make_server(port: int, index: Path) -> FeedServer:
-    """Return a server that listens on 127.0.0.1:`port` (0: any free port); it answers only in its `serve_forever`."""
+    """Return a server that listens on 127.0.0.1:`port`; 0: any free port. Its `serve_forever` answers the requests."""
     FeedHandler.feed = Feed(json.loads(index.read_text()))
     return FeedServer(("127.0.0.1", port), FeedHandler)
 

@@ -66,9 +66,9 @@ class StationMelody:
 def write_mp3(melody: StationMelody, path: Path, *, kbps: int) -> None:
     """Encode a melody as MP3 to the file `path`, so that it can be repeated without a gap.
 
-    The bit rate is constant, `kbps` kbit/s. Frames are independent of each other, and there is no header frame. For
-    this the encoder gets more than the melody: its last `_MARGIN_FRAMES` frames before its start, and its first ones
-    after its end. The encoded frames of both margins are then removed.
+    The bit rate is constant, `kbps` kbit/s. Frames are independent of each other, and there is no header frame. The
+    encoder gets the end of the melody (`_MARGIN_FRAMES` frames), the melody, and the beginning of the melody again. Of
+    the encoded frames, only those of the melody itself are kept.
 
     Raises:
         DeviceError: ffmpeg failed.

@@ -46,7 +46,7 @@ ICECAST = Program("icecast2", ("icecast2", "icecast"), ("-v",), "icecast2", "the
 
 
 class IcecastService(Service):
-    """The radio station (Icecast and the program that feeds it), and the web pages and tracks of both players."""
+    """A radio station (Icecast and the program that feeds it), and a music service, each with a web page to listen."""
 
     name = "icecast"
     title = "Radio station and music service"
@@ -128,7 +128,7 @@ class IcecastService(Service):
         return answer.stdout
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """Return the URLs of both players, port and mount point of the radio stream, and the melodies as JSON."""
+        """Return the URLs of both web pages, port and mount point of the radio stream, and the melodies as JSON."""
         return {
             "radio_url": f"http://{RADIO_HOST}",
             "radio_port": str(PORT),

@@ -52,7 +52,7 @@ def _begin(address: str, port: int, mount: str, password: str) -> socket.socket:
 
 
 def _play(connection: socket.socket, sound: bytes, kbps: int) -> None:
-    """Send the MP3 frames of `sound` in a loop, each when it is due; late ones at once. It ends only by an OSError."""
+    """Send the MP3 frames of `sound` in a loop, each when it is due. Only an OSError ends the loop."""
     frame_bytes = round(kbps * 1000 * FRAME_S / 8)
     frames = [sound[at : at + frame_bytes] for at in range(0, len(sound), frame_bytes)]
     begin = time.monotonic()

@@ -35,7 +35,7 @@ class TurnService(Service):
     programs = (TURNSERVER, ESPEAK)
 
     def prepare(self, context: ServiceContext) -> None:
-        """Generate the speech unless the cache has it. Write a new password, the certificate and configurations."""
+        """Generate the speech unless the cache has it. Issue the certificate. Configure coturn with a new password."""
         make_recording(context.cache)
         password = secrets.token_urlsafe(_PASSWORD_BYTES)
         context.authority.issue(self.name, [HOST])
@@ -55,7 +55,7 @@ class TurnService(Service):
         )
 
     def nginx(self, context: ServiceContext) -> str:
-        """Return the nginx ``server`` block. It serves the page, and passes session descriptions between both ends."""
+        """Return the nginx ``server`` block: it serves the page, and relays session descriptions between both ends."""
         return render(
             HERE,
             "nginx.conf.j2",

@@ -1,4 +1,4 @@
-"""Generate the speech for calls with espeak-ng, and record start and end of each utterance. It is always the same."""
+"""Generate the speech for calls with espeak-ng, always the same, and note start and end of each utterance."""
 
 import hashlib
 import json

@@ -53,7 +53,7 @@ class UploadHandler(http.server.BaseHTTPRequestHandler):
             self._answer(200, {**block, "bytes": came, "sha256": sha256})
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name in the base class
-        """Log a message of the base class as the event ``request``."""
+        """Print a log message of the base class as one line of JSON, with the event ``request``."""
         _log("request", what=format % arguments)
 
     def _receive(self, block: Mapping[str, object], length: int) -> tuple[int, str]:
@@ -92,7 +92,7 @@ class UploadServer(http.server.ThreadingHTTPServer):
 
 
 def make_server(port: int) -> UploadServer:
-    """Return a server that listens on 127.0.0.1:`port` (0: any free port); it answers only in its `serve_forever`."""
+    """Return a server that listens on 127.0.0.1:`port`; 0: any free port. Its `serve_forever` answers the requests."""
     return UploadServer(("127.0.0.1", port), UploadHandler)
 
 

@@ -1,4 +1,4 @@
-"""Listen to a web app, as the scenarios `radio` and `spotify` do: tap once, and record the phone's sound."""
+"""Listen to radio or music in a web app (scenarios `radio` and `spotify`): tap once, and record the phone's sound."""
 
 import time
 from abc import abstractmethod
@@ -82,7 +82,7 @@ class ListeningScenario(Scenario[ListeningParameters]):
 
     @abstractmethod
     def sent(self, facts: Mapping[str, str], player: Player) -> Mapping[str, object]:
-        """Return further fields of the observation ``sound``: ``melody``, which the server sent, and player counters.
+        """Return fields of the observation ``sound``: the sent melody (``melody``), and the player's counters.
 
         Args:
             facts: facts of the service ``icecast``.
@@ -140,10 +140,10 @@ class _Session(Session[ListeningParameters]):
         )
 
     def _player(self) -> Player:
-        """Return the page's object ``player`` without its ``events``, which are written as observations ``player``.
+        """Write the events of the page's object ``player`` as observations ``player``. Return the rest of the object.
 
         Raises:
-            StepError: the page has no such object, or the object has no tap.
+            StepError: the page has no such object, or the object has no time of a tap.
         """
         player: Player | None = self.ui.evaluate("return player;")
         if not isinstance(player, dict) or not player.get("tapped"):

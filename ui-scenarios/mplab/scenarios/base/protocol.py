@@ -38,7 +38,7 @@ class AppFactory(Protocol):
     def __call__(self, app: "AndroidApp") -> AbstractContextManager[AppUi]:
         """Return a context manager that prepares an app and yields the `AppUi` that drives it.
 
-        The app is then stopped, and can be opened. Its data was cleared, unless it needs a signed-in account.
+        The yielded app is not running yet. Its data was cleared, unless the app needs a signed-in account.
 
         Args:
             app: the app's section of ``app.yaml``.

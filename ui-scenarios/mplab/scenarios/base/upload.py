@@ -111,7 +111,7 @@ class UploadScenario(Scenario[UploadParameters]):
 
     @contextmanager
     def open(self, context: Context, parameters: UploadParameters) -> Iterator["_Session"]:
-        """Start a browser and write the files to upload. At exit close it, and observe the bytes that arrived."""
+        """Start a browser and write the files to upload. At exit close the browser, and observe the arrived bytes."""
         with ExitStack() as ended, context.open_ui() as ui:
             session = _Session(context, parameters, self, ui)
             ended.callback(session.observe_arrivals)

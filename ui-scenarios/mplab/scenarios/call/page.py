@@ -60,7 +60,7 @@ class _About(TypedDict):
 
 
 def events(ui: BrowserUi) -> dict[str, float]:
-    """Return name of a state of the call → unix time at which the call last entered it, s."""
+    """Return a mapping: name of a state of the call → unix time at which the call last entered this state, s."""
     times: dict[str, float] = ui.evaluate(_EVENTS)
     return times
 
@@ -71,7 +71,7 @@ def statistics(ui: BrowserUi) -> list[Sample]:
 
 
 def late_beats(ui: BrowserUi) -> list[list[float]]:
-    """Return stalls of the browser: unix time when a timer tick or voice packets were due, s, and their delay, s."""
+    """Return stalls of the browser as pairs: unix time when a timer tick or voice packet was due, s; its delay, s."""
     beats: list[list[float]] = ui.evaluate(_BEATS)
     return beats
 

@@ -49,7 +49,7 @@ class Clock:
         return float(position_s)
 
     def pauses(self) -> list[list[float]]:
-        """Return start and length of each pause of the track: unix time in s, with an error of up to 0.2 s; and s."""
+        """Return start (unix time, s; error of up to 0.2 s) and length (s) of each pause of the track."""
         steps = np.diff(self._began)
         return [[float(self._times[at]) - _AROUND_S, float(steps[at])] for at in np.flatnonzero(steps > _LEAST_PAUSE_S)]
 
@@ -124,7 +124,7 @@ def from_bytes(data: bytes, rate_hz: int) -> Samples:
 
 
 def is_silent(samples: Samples) -> bool:
-    """Return whether the RMS level of the samples is below −80 dB relative to full scale; True if there are none."""
+    """Return whether the RMS level of the samples is below −80 dB relative to full scale; True without samples."""
     return len(samples) == 0 or float(np.sqrt(np.mean(samples**2))) < _SILENT_RMS
 
 
@@ -150,7 +150,7 @@ def find(part: Samples, recording: Samples, *, first: int = 0, last: int | None 
 
 
 def cut(recording: Samples, start: int, length: int) -> Samples:
-    """Return `length` samples from the index `start` on, and 0.25 s more on both sides; silence where none exist."""
+    """Return `length` samples from index `start` on, plus 0.25 s on both sides; silence outside of the recording."""
     margin = round(_MARGIN_S * RATE_HZ)
     first, last = start - margin, start + length + margin
     before, after = max(0, -first), max(0, last - len(recording))

@@ -78,11 +78,11 @@ class CallScenario(Scenario[CallParameters]):
     cpus = 0.8
 
     def time_limit_s(self, parameters: CallParameters) -> float:
-        """Return the time limit, s: speech, pauses, 20 s per call for setup, end and results, and 20 s in addition."""
+        """Return the time limit, s: speech plus pauses, plus 20 s per call for setup, end and results, plus 20 s."""
         return parameters.calls * (parameters.duration + parameters.pause + _OVERHEAD_S) + _CONNECT_S
 
     def estimate_s(self, parameters: CallParameters) -> float:
-        """Return the estimated time of speech, pauses, call setup and the control call, s."""
+        """Return the estimated duration, s: speech plus pauses, plus call setup, plus the control call."""
         calls = parameters.calls * (parameters.duration + parameters.pause + _SETUP_S)
         return calls + CONTROL_S + _SETUP_S
 
@@ -274,13 +274,13 @@ class _Call:
             self._rate_control(recording, clock)
 
     def _observe_utterances(self, player: Clock) -> None:
-        """Write an observation ``utterance`` for each utterance: when the caller's microphone gave it, and host stalls.
+        """Write an observation ``utterance`` for each utterance, with its start at the caller and the stalls during it.
 
         Args:
             player: wall-clock times of the sound that the phone played.
 
         Raises:
-            CheckError: the caller's microphone did not give the recorded speech.
+            CheckError: the track of the caller's microphone does not have the recorded speech.
         """
         spoken = page.sound(self._sides.desktop, "spoken")
         first = self._said[0]
@@ -321,7 +321,7 @@ class _Call:
 
 
 def used_candidates(statistics: Sequence[page.Sample]) -> list[page.Sample]:
-    """Return each ICE candidate pair that a call used, by its ``getStats`` samples; each pair once."""
+    """Return the different ICE candidate pairs that a call used, according to its ``getStats`` samples."""
     seen: list[page.Sample] = []
     for sample in statistics:
         pair = {side: sample[side] for side in ("local", "remote") if side in sample}
@@ -334,8 +334,8 @@ def check_candidates(call: str, candidates: Mapping[str, Sequence[page.Sample]])
     """Raise StepError unless both ends used only pairs of relays, and reached their relays over TCP.
 
     Args:
-        call: name of the call in the message.
-        candidates: name of an end → ICE candidate pairs that it used.
+        call: name of the call, for the error message.
+        candidates: name of an end of the call → ICE candidate pairs that this end used.
     """
     for who, used in candidates.items():
         if not used:

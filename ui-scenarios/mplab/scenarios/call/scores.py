@@ -134,7 +134,7 @@ def _of(observations: Iterable[Observation], event: str, field: str) -> list[flo
 
 
 def _seen(calls: Sequence[Observation]) -> list[Value]:
-    """Return duration of the calls and share of cut calls, which only calls of an Android app have."""
+    """Return the calls' mean duration and the share of cut calls; nothing unless an Android app made the calls."""
     seen = [item for item in calls if item["event"] == "call" and "cut" in item]
     if not seen:
         return []

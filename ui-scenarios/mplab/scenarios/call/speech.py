@@ -1,4 +1,4 @@
-"""Describe the speech that callers play: a recording that the service `turn` has made."""
+"""Find the files and utterances of the recorded speech that callers play; the service `turn` has generated it."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Utterance:
-    """An utterance of one voice, 8 to 12 s long; times are s from the start of the recording."""
+    """One utterance of the recorded speech, 8 to 12 s long, by one voice; times are s from the recording's start."""
 
     number: int
     voice: str

@@ -19,7 +19,7 @@ Utterance: TypeAlias = Mapping[str, Any]
 
 
 class Stolen:
-    """Recorder of stalls by CPU steal: other virtual machines used the processors, so all programs of the host stalled.
+    """Recorder of the host's stalls, found by CPU steal: other virtual machines used the processors meanwhile.
 
     Args:
         read: returns the CPU steal of all processors since boot, s.

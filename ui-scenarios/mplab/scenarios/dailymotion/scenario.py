@@ -1,4 +1,4 @@
-"""Watch clips of a video site, 240p to 1080p, in segments of 4 s."""
+"""Watch clips of a video site. The clips have qualities from 240p to 1080p, and segments of 4 s."""
 
 from pathlib import Path
 from typing import Literal

@@ -1,6 +1,7 @@
-"""Build command lines for curl on the phone, parse its output, and compute checksums of the files of ``dl.lab``.
+"""Build command lines for curl on the phone, parse its output, and compute checksums of the downloaded files.
 
-The files are prefixes of one fixed stream of random bytes.
+The files are prefixes of one fixed stream of random bytes, which the server ``dl.lab`` offers. A bundle is a group of
+downloads of equal size; each download is one of its flows.
 """
 
 import hashlib
@@ -116,14 +117,14 @@ def file_argv(size: int, timeout_s: float, server: Server = "dl", *, curl: str =
 
 @dataclass(frozen=True)
 class Flows:
-    """Number of a bundle's flows, and their starts: one every `every_s` s or, if that is 0, `concurrent` at a time."""
+    """Number and pace of the flows in a bundle: one every `every_s` s or, if that is 0, `concurrent` at a time."""
 
     count: int
     concurrent: int = 1
     every_s: float = 0.0
 
     def arguments(self) -> list[str]:
-        """Return the arguments of curl for these start times."""
+        """Return the options of curl that set this pace."""
         if self.every_s:
             return ["--rate", f"{round(_HOUR_S / self.every_s)}/h"]
         return ["--parallel", "--parallel-immediate", "--parallel-max", str(self.concurrent)]
@@ -132,10 +133,10 @@ class Flows:
 def bundle_argv(
     flows: Flows, size: int, timeout_s: float, server: Server = "dl", *, curl: str = "curl", proxy: str = ""
 ) -> list[str]:
-    """Return a command that downloads the files of a bundle. It prints the wall-clock times before and after to stdout.
+    """Return a command that downloads the files of a bundle. It prints wall-clock time before and after to stdout.
 
     Args:
-        flows: number and start times of the flows.
+        flows: number and pace of the flows.
         size: size of each file, bytes.
         timeout_s: longest time of each flow, s.
         server: host name of the server.
@@ -149,7 +150,7 @@ def bundle_argv(
 
 
 def _way(proxy: str) -> list[str]:
-    """Return the arguments of curl for a SOCKS5 proxy; "": no proxy.
+    """Return the options of curl for a SOCKS5 server at the address `proxy`; "": no proxy.
 
     Without a proxy, curl ignores the proxy variables of the environment: they would bypass the phone's interfaces.
     """
@@ -163,7 +164,7 @@ def _source(size: int, server: Server) -> tuple[str, list[str]]:
 
 
 def parse(stderr: str) -> tuple[list[Transfer], str]:
-    """Return the downloads that curl's error output reports, sorted by flow, and its first error message or ""."""
+    """Return the downloads that curl's error output reports, sorted by flow, and curl's first error message or ""."""
     transfers, complaints = [], []
     for line in stderr.splitlines():
         _, mark, report = line.partition(_MARK)

@@ -111,7 +111,7 @@ class DownloadScenario(Scenario[DownloadParameters]):
         return math.ceil(max(min(MAX_TEST_S, slow), 10 + parameters.waiting_s + 3 * usual))
 
     def estimate_s(self, parameters: DownloadParameters) -> float:
-        """Return the time for all bytes at 7 Mbit/s, with 0.3 s per request, and all pauses, s."""
+        """Return the time for all bytes at 7 Mbit/s, plus 0.3 s per request, plus all pauses, s."""
         requests = len(parameters.sizes)
         requests += sum(bundle.rounds for bundle in parameters.bundles)
         pauses = len(parameters.sizes) + len(parameters.bundles) - 1
@@ -191,7 +191,7 @@ def _download_bundle(context: Context, bundle: FlowGroup, server: Server, deadli
 
 
 def _way(context: Context) -> dict[str, bool]:
-    """Return the field ``by_proxy`` if a proxy is used. It resolves the name, so curl measures no lookup time."""
+    """Return the field ``by_proxy`` if a proxy is used: it looks up names, so curl cannot measure the lookup time."""
     return {"by_proxy": True} if context.app_proxy else {}
 
 

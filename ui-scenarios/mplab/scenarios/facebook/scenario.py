@@ -53,7 +53,7 @@ class FacebookParameters(Parameters):
 
 
 class FacebookScenario(Scenario[FacebookParameters]):
-    """Use the web app of a social network, in rounds of the `ACTIONS`."""
+    """Use the web app of a social network in rounds. Each round has all `ACTIONS`."""
 
     name = "facebook"
     title = "Social network"
@@ -66,7 +66,10 @@ class FacebookScenario(Scenario[FacebookParameters]):
         return parameters.limit
 
     def estimate_s(self, parameters: FacebookParameters) -> float:
-        """Return the time for photos at 2 Mbit/s, 0.5 s per action, and pauses, s; at most ``limit`` minus 6 s."""
+        """Return the time to open the app, plus that of the rounds, s; at most the parameter ``limit`` minus 6 s.
+
+        Each round takes the time for its photo at 2 Mbit/s, plus 0.5 s per action, plus the pauses between actions.
+        """
         photo_s = parameters.photo * 8 / 1000 / _USUAL_KBPS
         round_s = photo_s + len(ACTIONS) * _USUAL_ACTION_S + (len(ACTIONS) - 1) * parameters.think
         return min(_OPEN_S + parameters.rounds * round_s, parameters.limit - _MARGIN_S)

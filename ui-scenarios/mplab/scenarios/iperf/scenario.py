@@ -62,7 +62,7 @@ class IperfScenario(Scenario[IperfParameters]):
     services = (SERVICE,)
 
     def time_limit_s(self, parameters: IperfParameters) -> float:
-        """Return the time for all tests with their starts and ends, but at most 120 s."""
+        """Return the time for all tests, including their starts and ends, but at most 120 s."""
         each = parameters.duration + _CONNECT_TIMEOUT_S + _BUSY_S + _AFTER_S + parameters.pause
         return min(math.ceil(len(parameters.directions) * each), MAX_TEST_S)
 
@@ -71,7 +71,7 @@ class IperfScenario(Scenario[IperfParameters]):
         return len(parameters.directions) * (parameters.duration + parameters.pause + 1)
 
     def open(self, context: Context, parameters: IperfParameters) -> AbstractContextManager["_Session"]:
-        """Return a context manager that yields the session. It prepares nothing."""
+        """Return a context manager that only yields the session: nothing needs to be prepared."""
         return nullcontext(_Session(context, parameters))
 
 

@@ -33,7 +33,7 @@ class _Sent:
         message: the planned message.
         sent: unix time of the tap that sent it, s; None: it was not sent.
         receipt: unix time at which the app showed that it was delivered, s; None: the app did not show it.
-        resolution_s: resolution of `receipt`, s: its error is at most half of it.
+        resolution_s: twice the largest error of `receipt`, s.
     """
 
     message: PlannedMessage
@@ -43,7 +43,7 @@ class _Sent:
 
 
 class AndroidMessengerScenario(AndroidScenario[MessengerParameters]):
-    """Chat in an Android app with the contact that its section of ``app.yaml`` names.
+    """Chat in an Android app with the contact that the app's section of ``app.yaml`` names.
 
     Sends rounds of a text and a smiley (typed as a character), then texts at a steady pace. It sends no photos, because
     galleries differ between phones. In a lab with a desktop peer, the contact is the lab's own messenger in the peer's
@@ -52,7 +52,7 @@ class AndroidMessengerScenario(AndroidScenario[MessengerParameters]):
 
     @contextmanager
     def open(self, context: Context, parameters: MessengerParameters) -> Iterator["_Session"]:
-        """Prepare the app. If the contact is the lab's own messenger, sign in there. Yield the session."""
+        """Prepare the app. If the contact is the lab's own messenger, sign in to that messenger. Yield the session."""
         with self.visit(context) as visit:
             peer: BrowserUi | None = None
             with suppress(StepError):

@@ -88,7 +88,7 @@ class MessengerScenario(Scenario[MessengerParameters]):
     services = ("xmpp",)
 
     def time_limit_s(self, parameters: MessengerParameters) -> float:
-        """Return the time limit, s: 120 s, or more if the messages need more."""
+        """Return the time limit, s: 120 s, or longer if the messages need more time."""
         others = self.estimate_s(parameters) - parameters.waiting_s
         return math.ceil(max(MAX_TEST_S, parameters.waiting_s + parameters.patience + 1.5 * others))
 
@@ -100,7 +100,7 @@ class MessengerScenario(Scenario[MessengerParameters]):
 
     @contextmanager
     def open(self, context: Context, parameters: MessengerParameters) -> Iterator["_Session"]:
-        """Start both browsers, and sign in on the second phone, which is wired. At exit store the reports of both."""
+        """Start both browsers, and sign in on the second phone, which is wired. At exit store both pages' reports."""
         with context.open_peer_ui() as peer, context.open_ui() as phone:
             session = _Session(context, parameters, phone, peer)
             try:
@@ -213,7 +213,7 @@ class _Session(Session[MessengerParameters]):
         A message that is not delivered in this time is a result, not an error.
 
         Raises:
-            StepError: it was not delivered because the second phone has lost its connection to the service.
+            StepError: the message was not delivered, because the second phone has lost its connection to the service.
         """
         time.sleep(_QUIET_S)
         try:

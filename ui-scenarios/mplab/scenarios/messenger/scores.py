@@ -1,4 +1,4 @@
-"""Score the delivery of messages: delays, and messages that were not delivered."""
+"""Score the delivery of messages: their delays, and the share that was not delivered."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

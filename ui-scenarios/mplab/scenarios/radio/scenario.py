@@ -17,7 +17,7 @@ class RadioScenario(ListeningScenario):
     """Listen to the live stream of a radio station in a web app."""
 
     def places(self, context: Context, facts: Mapping[str, str]) -> Mapping[str, object]:
-        """Return URL, port and mount point of the radio station's stream."""
+        """Return the URL of the radio player, and the port and mount point of the station's stream."""
         return {"url": facts["radio_url"], "port": facts["radio_port"], "mount": facts["radio_mount"]}
 
     def sent(self, facts: Mapping[str, str], player: Player) -> Mapping[str, object]:

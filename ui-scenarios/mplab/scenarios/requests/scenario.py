@@ -95,7 +95,7 @@ class RequestsScenario(Scenario[RequestsParameters]):
         return parameters.duration_s(0) + 1
 
     def open(self, context: Context, parameters: RequestsParameters) -> AbstractContextManager["_Session"]:
-        """Return a context manager that yields the session. It prepares nothing."""
+        """Return a context manager that only yields the session: nothing needs to be prepared."""
         return nullcontext(_Session(context, parameters))
 
 

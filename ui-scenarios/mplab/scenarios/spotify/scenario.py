@@ -31,14 +31,14 @@ class SpotifyParameters(ListeningParameters):
 
 
 class SpotifyScenario(ListeningScenario):
-    """Listen in a web app to tracks, which it requests in chunks."""
+    """Listen to music tracks in a web app. The app requests each track from the server in chunks."""
 
     def places(self, context: Context, facts: Mapping[str, str]) -> Mapping[str, object]:
         """Return the URL of the player, and the seed of the random order of its tracks."""
         return {"url": facts["music_url"], "seed": context.rng.randrange(1 << 31)}
 
     def sent(self, facts: Mapping[str, str], player: Player) -> Mapping[str, object]:
-        """Return the melodies of all tracks joined in the order played, that order, and the player's counters."""
+        """Return one melody, joined from those of the tracks in played order; this order; and the player's counters."""
         melodies = json.loads(facts["music_melodies"])
         played = [melodies[track] for track in player["order"]]
         melody = {**played[0], "notes": "".join(track["notes"] for track in played)}

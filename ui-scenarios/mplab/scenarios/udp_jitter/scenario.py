@@ -64,13 +64,13 @@ class UdpJitterScenario(Scenario[UdpJitterParameters]):
         return parameters.duration + 1
 
     def open(self, context: Context, parameters: UdpJitterParameters) -> AbstractContextManager["_Session"]:
-        """Return a context manager that yields the session. It prepares nothing."""
+        """Return a context manager that only yields the session: nothing needs to be prepared."""
         return nullcontext(_Session(context, parameters))
 
 
 class _Session(Session[UdpJitterParameters]):
     def run(self) -> None:
-        """Send datagrams with ``mpflex udp-jitter``, receive the answers, and write its result as an observation.
+        """Send datagrams and receive the answers with ``mpflex udp-jitter``. Write its result as an observation.
 
         Raises:
             StepError: the program gave no result, e.g. because no answer arrived.
@@ -98,7 +98,7 @@ class _Session(Session[UdpJitterParameters]):
 
 
 def _address(phone: Phone) -> str:
-    """Return the IPv4 address of the echo service, which the phone resolves as for an app. Raises StepError."""
+    """Let the phone resolve the name of the echo service as for an app. Return its IPv4 address. Raises StepError."""
     # Android has no getent; its ping prints the address before it sends anything.
     script = 'getent ahostsv4 "$1" 2>/dev/null || ping -c 1 -W 1 "$1"'
     answer = phone.shell(["sh", "-c", script, "lookup", HOST], timeout_s=_LOOKUP_TIMEOUT_S, check=False)
@@ -109,7 +109,7 @@ def _address(phone: Phone) -> str:
 
 
 def _read(stdout: str, stderr: str) -> dict[str, Any]:
-    """Return the parsed result of ``mpflex udp-jitter`` without the key ``ok``. Raises StepError if that is false."""
+    """Return the parsed result of ``mpflex udp-jitter`` without the key ``ok``. Raises StepError if ``ok`` is false."""
     try:
         result: dict[str, Any] = json.loads(stdout)
     except ValueError:

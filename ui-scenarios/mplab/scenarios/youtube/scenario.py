@@ -1,4 +1,4 @@
-"""Watch clips of a video site, 240p to 720p, in segments of 2 s."""
+"""Watch clips of a video site. The clips have qualities from 240p to 720p, and segments of 2 s."""
 
 from pathlib import Path
 from typing import Literal

@@ -80,7 +80,7 @@ class _Options:
                 raise CommandError(f"logcat: -t {value!r} not in '%m-%d %H:%M:%S.%q' format") from None
 
     def wants(self, line: LogLine, offset_s: float) -> bool:
-        """Return whether a log line passes the filters. `offset_s`, s, is by how much the phone's clock is ahead."""
+        """Return whether a log line passes the filters. `offset_s`: phone's clock minus this machine's clock, s."""
         if self.since is not None and line.time + offset_s < self.since:
             return False
         if self.pid is not None and line.pid != self.pid:

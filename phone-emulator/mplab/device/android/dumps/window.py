@@ -86,7 +86,7 @@ def display(state: State) -> str:
 
 
 def surface_latency(state: State, frames: int = 127) -> str:
-    """Return the output of ``dumpsys SurfaceFlinger --latency WINDOW``: refresh period, and 3 times per frame, ns."""
+    """Return the output of ``dumpsys SurfaceFlinger --latency WINDOW``: refresh period, 3 time stamps per frame; ns."""
     now = int(state.uptime_s * 1e9)
     rows = [(at, at + 8_000_000, at + 2_000_000) for at in range(now - frames * _FRAME_NS, now, _FRAME_NS)]
     return f"{_FRAME_NS}\n" + "".join("{}\t{}\t{}\n".format(*row) for row in rows)

@@ -42,7 +42,7 @@ class Motion:
 
 
 def waits(look: ScreenSample) -> bool:
-    """Return whether a sample shows a player that waits: with a spinner, a skippable advertisement or a problem."""
+    """Return whether the player waits: the sample shows a spinner, a skippable advertisement or a problem."""
     return bool({LOADING, SKIP_AD, PROBLEM} & set(look.shown))
 
 
@@ -81,7 +81,7 @@ def _by_spinner(sampled: Sampled) -> Motion:
 
 @dataclass
 class _Clock:
-    """Start and stalls found in the samples so far by `_by_position`."""
+    """Start and stalls that `_by_position` has found so far."""
 
     began: float | None = None
     stalls: list[Spell] = field(default_factory=list)
@@ -92,7 +92,7 @@ class _Clock:
 def _by_position(sampled: Sampled) -> Motion:
     """Find start and stalls of a player that shows no spinner, only its playback position in whole seconds.
 
-    If the position changes later than expected, by more than the resolution, the player stalled before the change.
+    A stall precedes each change of the position that comes too late by more than the resolution.
     """
     slack_s = _STEP_S / 2 + sampled.resolution_s
     clock = _Clock()

@@ -33,7 +33,7 @@ UNKNOWN = (
 
 
 class AndroidPagesScenario(AndroidScenario[PagesParameters]):
-    """Load front pages in a browser on Android.
+    """Load front pages of web sites in a browser on Android.
 
     Args:
         virtual: the same scenario for the virtual phone.
@@ -52,10 +52,11 @@ class AndroidPagesScenario(AndroidScenario[PagesParameters]):
 
     @contextmanager
     def start(self, context: Context) -> Iterator[tuple[Visit, Instrumented | None]]:
-        """Prepare the browser with cleared data. If its section in ``app.yaml`` has ``devtools``, also start it.
+        """Prepare the browser with cleared data. Also start it if ``app.yaml`` gives ``devtools`` for it.
 
         Yields:
-            The visit, and a tab of the browser, driven over DevTools. No tab (None): pages are timed by the screen.
+            The visit, and a tab of the browser, driven over DevTools. Without DevTools the tab is None, and page
+            loads are timed by the screen.
 
         Raises:
             StepError: the browser is missing, does not open, or its DevTools fail.
@@ -96,7 +97,7 @@ class _Session(Session[PagesParameters]):
         """Load every site once in each round. Each round starts with a browser whose data was cleared.
 
         Raises:
-            StepError: a page does not load or, checked over DevTools, is incomplete or used another HTTP version.
+            StepError: a page does not load; or DevTools show that it is incomplete or used another HTTP version.
         """
         context, parameters = self.context, self.parameters
         for load in range(1, parameters.loads + 1):
@@ -116,7 +117,11 @@ class _Session(Session[PagesParameters]):
                 time.sleep(parameters.rest_s)
 
     def _load(self, url: str) -> dict[str, object]:
-        """Open a page by its URL and time the load by the screen. Return fields of ``page``. Raises StepError."""
+        """Open a page by its URL. Time its load by the screen. Return fields of the observation ``page``.
+
+        Raises:
+            StepError: the page does not load.
+        """
         visit, name = self.visit, self.scenario.name
         began = time.time()
         visit.ui.open(visit.app.start.format(url=url), timeout_s=PAGE_TIMEOUT_S)

@@ -55,7 +55,7 @@ class Visit:
 
     @property
     def watch(self) -> Callable[[Sequence[UiNode]], object]:
-        """Return the argument `watch` of `sample` that closes dialogs which cover the app."""
+        """Return a function for the argument `watch` of `sample`: it closes dialogs that cover the app."""
         return self.ui.close_dialog
 
 

@@ -119,7 +119,7 @@ class _Session(Session[UploadParameters]):
         }
 
     def _cancel(self) -> None:
-        """Cancel the upload by the app's button. Without one, stop the app: it must not send after the captures end."""
+        """Cancel the upload by the app's button. Without a button, stop the app, so that it does not send later."""
         with suppress(StepError):
             self.visit.ui.tap(self.visit.element("cancel"), timeout_s=MARGIN_S / 4)
             return

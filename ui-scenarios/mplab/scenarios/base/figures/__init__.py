@@ -1,4 +1,4 @@
-"""Figures of what `mplab.scenarios.base.scoring` scores: video playback, and sound with the bytes that carried it.
+"""Draw figures of video playback, and of recorded sound together with the bytes that the phone received meanwhile.
 
 Figures that need only metrics or only packet captures are in `mplab.analysis.figures`.
 """

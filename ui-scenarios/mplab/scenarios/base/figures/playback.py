@@ -25,7 +25,7 @@ _ROW_IN = 1.25
 
 @dataclass(frozen=True)
 class Played:
-    """The clips that one cell played, for the figure. The figure's times are relative to the first tap."""
+    """The clips that one cell played. Times in the figure are relative to the first tap in the cell."""
 
     transport: TransportRecord
     cell: str
@@ -38,7 +38,7 @@ class Played:
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield a figure for each scenario that plays video and each link."""
+    """Yield one figure for each pair of a link and a scenario that plays video."""
     metrics = [metric for metric in METRICS if metric.name == METRIC]
     places = dict.fromkeys((group.scenario, group.link) for group in analysis.groups if group.metric in metrics)
     for scenario, link in places:
@@ -81,7 +81,7 @@ def _tests(analysis: Analysis, scenario: str, link: str) -> Iterator[Played]:
 
 
 def _height(clip: Clip, media_s: float) -> int | None:
-    """Return the picture height, lines, of the segment at `media_s` seconds of the clip; None without a segment."""
+    """Return the picture height, lines, of the segment at `media_s` seconds of the clip; None if it was not loaded."""
     shown = [segment for segment in clip.segments if segment.start_s <= media_s < segment.start_s + segment.duration_s]
     return shown[0].height if shown else None
 

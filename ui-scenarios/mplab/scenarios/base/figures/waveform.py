@@ -39,7 +39,7 @@ BYTES = Axis("Payload", "bytes")
 
 @dataclass(frozen=True)
 class CellSound:
-    """Recorded sound and traffic of one cell, for the figure."""
+    """Recorded sound and traffic of one cell, as this module draws them."""
 
     cell: Cell
     transport: TransportRecord
@@ -53,7 +53,7 @@ class CellSound:
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield a figure for each scenario that records sound and each link."""
+    """Yield one figure for each pair of a link and a scenario that records sound."""
     for (scenario, link), heard in _groups(analysis).items():
         stem = f"waveform-{slug(scenario)}-{slug(link)}"
         title = f"{scenario} · {link} · Sound and bytes"

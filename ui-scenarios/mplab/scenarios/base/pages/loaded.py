@@ -100,11 +100,12 @@ def load_event_time(events: Sequence[Event]) -> float | None:
 
 
 def check_complete(page: str, listed: Mapping[str, Mapping[str, int]] | None, objects: Sequence[LoadedObject]) -> None:
-    """Raise StepError unless every object that the page lists was loaded completely, and no other was loaded.
+    """Raise StepError unless the loaded objects are exactly those that the page lists, and each is complete.
 
     Args:
-        page: name of the page in the message.
-        listed: the page's list of its objects: host label → path → bytes; None: the page has no list.
+        page: name of the page, for the error message.
+        listed: the page's list of its objects: first label of the host name → path → length of the object, bytes;
+            None: the page has no list.
         objects: the objects that were loaded.
     """
     if listed is None:

@@ -123,7 +123,7 @@ class PagesScenario(Scenario[PagesParameters]):
         """
 
     def further_fields(self, page: str, events: Sequence[Event]) -> Mapping[str, object]:
-        """Return the scenario's own fields of the observation ``page``, from the events of a complete load.
+        """Return fields of the observation ``page`` that only this scenario has, from the events of a complete load.
 
         Raises:
             StepError: the load is invalid. The message begins with `page`.
@@ -135,7 +135,10 @@ class PagesScenario(Scenario[PagesParameters]):
         return math.ceil(max(MAX_TEST_S, 30 + 3 * self.estimate_s(parameters)))
 
     def estimate_s(self, parameters: PagesParameters) -> float:
-        """Return the time to load all pages at 7 Mbit/s with 8 round trips each and to restart the browser, s."""
+        """Return the time to load all pages, plus the pauses, plus the time to restart the browser, s.
+
+        A page is assumed to need 8 round trips and a transfer at 7 Mbit/s.
+        """
         pages = sum(_transfer_s(site) + self._page_s + parameters.rest_s for site in parameters.sites)
         return parameters.loads * pages + (parameters.loads - 1) * self._start_s
 

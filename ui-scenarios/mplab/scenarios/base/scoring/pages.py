@@ -41,14 +41,15 @@ FIELDS: Mapping[str, str] = {
 
 
 def score(observations: Sequence[Observation], fields: Mapping[str, str] = FIELDS) -> list[Value]:
-    """Return for each site the mean of each metric over its loads; and the mean page load time over all sites.
+    """Return the mean of each metric over the loads of each site, and the mean page load time over all sites.
 
     The page load time is the time from navigation start to the load event (han2015 §3.3). Missing measurements are left
     out.
 
     Args:
         observations: all observations of a cell.
-        fields: metric of a site's loads → field of the observation ``page``: `FIELDS`, and metrics of the scenario.
+        fields: metric → field of the observation ``page`` that has its values: `FIELDS`, plus fields that only one
+            scenario has.
     """
     pages: dict[str, list[Observation]] = defaultdict(list)
     for observation in observations:

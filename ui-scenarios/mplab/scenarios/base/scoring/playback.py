@@ -109,7 +109,8 @@ class Clip:
         end: time at which the clip ended or the user left it.
         shown_s: playback position in the clip at ``end``, s: the length of the part that was played.
         stalls: start and end of each stall with an empty buffer; of each stall if the player reports no buffer.
-        host_stalls: number of stalls with video in the buffer; None if the player reports no segments.
+        host_stalls: number of stalls with video in the buffer, caused by the host; None if the player reports no
+            segments.
         segments: video segments in the order of the clip; for a segment that was loaded twice, only the last load.
         samples: samples of the player's state in the order of time.
         heights: picture heights of the qualities that the site offers, lines, the smallest first.
@@ -276,7 +277,7 @@ def score(observations: Sequence[Observation], tables: object, folder: object) -
 
 
 def _quality(clips: Sequence[Clip]) -> Iterable[Value]:
-    """Yield the mean bitrate, and for each offered quality the share of the played time; 0 % if it was not shown."""
+    """Yield the mean bitrate, and the share of played time in which each offered quality was shown, %."""
     shown = [pair for clip in clips for pair in clip.shown]
     seconds = sum(part for _, part in shown)
     if seconds == 0:

@@ -34,9 +34,9 @@ def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame
     """Return upload time and goodput of each file; for all files, the share that arrived and the goodput in windows.
 
     ``upload_time`` is the time from the tap until the app shows that the server has the complete file; a cancelled
-    upload has none. ``goodput`` is the number of the file's bytes that the server received, divided by the duration of
-    the upload. If a cancelled upload has neither confirmed bytes (an Android app reports none) nor the server's log, it
-    has no goodput, and ``uploaded_share`` has no value.
+    upload has no such time. ``goodput`` is the number of the file's bytes that the server received, divided by the
+    duration of the upload. If a cancelled upload has neither confirmed bytes (an Android app reports none) nor the
+    server's log, it has no goodput, and ``uploaded_share`` has no value.
     """
     timelines = {item["file"]: item["timeline"] for item in observations if item["event"] == "arrived"}
     values, begun, arrived = look_resolution(observations), 0, 0
@@ -91,9 +91,8 @@ def window_goodput_mbps(tables: Mapping[str, pl.DataFrame]) -> list[float]:
     """Return the phone's sending throughput, Mbit/s, in each window of 250 packets with payload.
 
     The method is T* of baerts2015 §4.7.2, but the windows do not overlap. Only connections that send at least 1 MB have
-    windows; a Multipath TCP connection counts as one connection. To the bytes of a window are added those that the
-    other connections sent at the same time: the result is the phone's throughput even if a session uses one connection
-    per path.
+    windows; a Multipath TCP connection counts as one connection. The bytes that other connections sent during a
+    window are added to its bytes: the result is the phone's throughput even if a session uses one connection per path.
 
     Args:
         tables: tables ``connections`` and ``throughput`` of mptrace.

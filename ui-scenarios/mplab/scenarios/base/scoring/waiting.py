@@ -33,12 +33,12 @@ class Wait:
 
 
 def wait_of(tables: Mapping[str, pl.DataFrame], folder: Path, direction: Direction, port: int) -> Wait | None:
-    """Return the reordering delay of a cell's traffic with one server port; None if captures or log lack the data.
+    """Return the reordering delay of a cell's traffic with one server port; None if it is not in captures and logs.
 
     For TCP and MPTCP, the delay comes from the captures of both ends (table ``reordering`` of ``mptrace ends``). For an
-    MPTCP connection it is the delay in its data sequence, not in its subflows. For a session of mpflex, two mean delays
-    are added: that within the TCP connections of the session's paths, which carry all streams; and that of the port's
-    streams, which wait for bytes on another path, from the receiver's log.
+    MPTCP connection it is the delay in its data sequence, not in its subflows. For a session of mpflex, it is the
+    sum of two mean delays: the delay within the TCP connections of the paths, which carry the streams of all ports,
+    plus the delay of this port's streams while they wait for bytes on another path (from the receiver's log).
 
     Args:
         tables: table ``connections`` of the phone's captures.

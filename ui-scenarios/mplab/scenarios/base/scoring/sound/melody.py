@@ -80,7 +80,7 @@ class Skip:
 
     Attributes:
         at_s: time of the jump, s from the start of the recording.
-        jump_s: length of the part of the melody that was left out, s; negative: of the part that was repeated.
+        jump_s: length of the part of the melody that was left out, s; if a part was repeated, minus its length.
     """
 
     at_s: float
@@ -130,7 +130,7 @@ def align(recording: Recording, melody: Melody, silent: Sequence[Pause]) -> Alig
 
 
 def _tones(recording: Recording, tones_hz: Sequence[float]) -> NDArray[np.uint8]:
-    """Return for each frame of the recording the index of its tone in `tones_hz`; `_NO_TONE` without a pure tone."""
+    """Return the tone in each frame of the recording, as an index of `tones_hz`; `_NO_TONE`: not a pure tone."""
     size, hop = round(_SPECTRUM_S * recording.rate_hz), recording.frame_samples
     count = len(recording.samples) // hop
     # Each spectrum covers the samples around the middle of its frame.
@@ -148,7 +148,7 @@ def _tones(recording: Recording, tones_hz: Sequence[float]) -> NDArray[np.uint8]
 
 
 def _between(silent: Sequence[Pause], count: int) -> Iterator[tuple[int, int]]:
-    """Yield first frame and end frame (exclusive) of each part of the recording between two pauses."""
+    """Yield first frame and end frame (exclusive) of each part with sound: before, between and after the pauses."""
     first = 0
     for pause in silent:
         start, end = round(pause.start_s / FRAME_S), round(pause.end_s / FRAME_S)
@@ -208,7 +208,7 @@ def _candidates(heard: NDArray[np.uint8], sent: NDArray[np.uint8], doubled: NDAr
 
 
 def _expected(positions: Sequence[Position], at_s: float, silent: Sequence[Pause], melody: Melody) -> int:
-    """Return the frame of the melody that plays at `at_s` of the recording if nothing was skipped since `positions`."""
+    """Return the frame of the melody that plays at `at_s` of the recording if nothing was skipped after `positions`."""
     last = positions[-1]
     played = at_s - last.at_s - _silent_between(silent, last.at_s, at_s)
     return round((last.source_s + played) / FRAME_S) % round(len(melody.notes) * melody.note_s / FRAME_S)
