@@ -23,7 +23,7 @@ type Hello struct {
 	EarlyData     bool
 }
 
-// State says how much of a message could be read.
+// State is the part of a message that could be read.
 type State uint8
 
 // The states.

@@ -1,4 +1,4 @@
-"""``python -m mplab.device``, run as a program of its own."""
+"""``python -m mplab.device``, run as a separate program."""
 
 import json
 import signal

@@ -54,7 +54,7 @@ class CampaignDirectory:
 
     @classmethod
     def open(cls, path: Path) -> "CampaignDirectory":
-        """Return the existing campaign directory `path`. Raises InputError: it is none of this format."""
+        """Return the existing campaign directory `path`. Raises InputError if it has another format or is missing."""
         directory = cls(path)
         if not directory.manifest_file.is_file():
             problem = "no campaign.json in it" if path.is_dir() else "no such directory"

@@ -29,7 +29,7 @@ class Verdict:
 
 
 def cells_of(progress: RunProgress | None) -> CellCounts:
-    """Return the current number of a run's cells by outcome. All are 0 if `progress` is None: there is no run."""
+    """Return the current number of a run's cells by outcome. Without a run (`progress` None), all are 0."""
     if progress is None:
         return CellCounts()
     return CellCounts(progress.total, progress.ok, progress.invalid, progress.failed, progress.left_out)

@@ -165,11 +165,10 @@ def link_entry(name_or_file: str, lab: LabUse = VIRTUAL) -> str | dict[str, obje
             the condition.
     """
     check_shapeable(one_link(name_or_file), lab)
-    return (
-        {"name": Path(name_or_file).stem, **load_yaml(Path(name_or_file)).data}
-        if _is_file(name_or_file)
-        else name_or_file
-    )
+    if not _is_file(name_or_file):
+        return name_or_file
+    file = Path(name_or_file)
+    return {"name": file.stem, **load_yaml(file).data}
 
 
 def _is_file(name_or_file: str) -> bool:

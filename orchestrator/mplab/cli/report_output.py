@@ -23,7 +23,7 @@ def show_report(path: Path, *, as_json: bool) -> None:
 
 
 def analyze_with_progress(path: Path) -> None:
-    """Analyse the run in directory `path`; meanwhile, show the current step on standard error."""
+    """Analyse the run in directory `path`, and show the current step on standard error."""
     with err.status("Analysing …") as status:
         analyze(path, lambda p: status.update(f"Analysing: {p.step} {p.done}/{p.total}"))
 

@@ -1,4 +1,4 @@
-"""Show the progress of a run while it is going on, and its result."""
+"""Show the progress of a run, and at the end its result."""
 
 import time
 from collections.abc import Callable

@@ -116,7 +116,7 @@ class BaseLab:
         return ()
 
     def recover(self, reason: str) -> str:
-        """Return "": this phone needs no recovery, because it has no system of its own. See `Lab`."""
+        """Return "": this phone needs no recovery, because it has no separate system. See `Lab`."""
         return ""
 
     def open_app(

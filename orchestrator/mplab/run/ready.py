@@ -1,4 +1,4 @@
-"""Check, before anything is written, that a run has what it needs, and that this user allows its hooks and lab."""
+"""Check, before anything is written, that a run can begin here, and that this user allows its hooks and lab."""
 
 import hashlib
 import json
@@ -97,7 +97,7 @@ def remember_lab(use: LabUse) -> None:
         _write_note(_lab_note(use.file), "\n".join(resources))
 
 
-def check_lab(use: LabUse, whose: object) -> None:
+def check_lab(use: LabUse, whose: object, *, remedy: str = "allow_lab=True uses it") -> None:
     """Raise InputError if a lab file uses resources outside the virtual lab that this user has not allowed.
 
     A user allows them by running an experiment with the lab file.
@@ -105,6 +105,7 @@ def check_lab(use: LabUse, whose: object) -> None:
     Args:
         use: the lab.
         whose: the bundle or run directory that the lab file came with.
+        remedy: arguments that allow the lab or replace it, for the message.
 
     Raises:
         InputError: the message lists the resources.
@@ -112,8 +113,7 @@ def check_lab(use: LabUse, whose: object) -> None:
     if use.file is None or not (resources := list(outside(use.file))) or _lab_note(use.file).is_file():
         return
     raise InputError(
-        f"{whose}: lab.yaml: its lab would be used from this host: {'; '.join(resources)}. Read lab.yaml; "
-        "allow_lab=True uses it"
+        f"{whose}: lab.yaml: its lab would be used from this host: {'; '.join(resources)}. Read lab.yaml; {remedy}"
     )
 
 

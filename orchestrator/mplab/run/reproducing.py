@@ -146,10 +146,7 @@ def plan_again(
     if experiment.hooks and not allow_hooks:
         raise ready.foreign(experiment.hooks, bundle.archive)
     if not lab and not allow_lab:
-        try:
-            ready.check_lab(experiment.lab, bundle.archive)
-        except InputError as error:
-            raise InputError(f"{error}, lab=FILE another one") from None
+        ready.check_lab(experiment.lab, bundle.archive, remedy="allow_lab=True uses it, lab=FILE another one")
     planned = PlannedRun(experiment, plan_of(experiment), runs)
     here = plan_of(experiment_as_in(manifest, experiment))
     then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.plan.cells, here.cells))

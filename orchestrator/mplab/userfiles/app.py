@@ -70,7 +70,7 @@ class App:
     """An app on one kind of phone: how it starts, and how its elements are found.
 
     Attributes:
-        start: argument of `Ui.open` that starts the app; ``{NAME}`` stands for a value that is known only in the cell.
+        start: argument of `Ui.open` that starts the app; the cell replaces ``{NAME}`` by a value that only it knows.
         elements: element name in the scenario → selector.
     """
 

@@ -1,4 +1,4 @@
-"""Define `Device`, a context manager that runs an emulated device in a process of its own."""
+"""Define `Device`, a context manager that runs an emulated device in a separate process."""
 
 import contextlib
 import json
@@ -21,12 +21,12 @@ _STOP_TIMEOUT_S = 15.0
 
 
 class Device:
-    """An emulated device in a process of its own. As a context manager it runs from entry to exit.
+    """An emulated device in a separate process. As a context manager it runs from entry to exit.
 
     Args:
         settings: settings of the device.
         node: node of a lab whose network the device uses, like the lab's ``phone``. Without a node, the device has a
-            network of its own: ``wlan0`` and ``rmnet0``, each with a router that forwards nothing.
+            private network: ``wlan0`` and ``rmnet0``, each with a router that forwards nothing.
     """
 
     def __init__(self, settings: DeviceSettings | None = None, node: Node | None = None) -> None:

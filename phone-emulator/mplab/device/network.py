@@ -56,7 +56,7 @@ class Network:
 
     Attributes:
         system: system of the device.
-        private: True: the device has a network namespace of its own, whose interfaces and routers are made at every
+        private: True: the device has its own network namespace, whose interfaces and routers are made at every
             boot. False: it uses the namespace of a lab's node.
         configurations: name of an interface → its configuration at power-on.
     """

@@ -1,4 +1,4 @@
-"""Run a device in this process: ``python -m mplab.device serve SETTINGS`` (JSON), in a mount namespace of its own.
+"""Run a device in this process: ``python -m mplab.device serve SETTINGS`` (JSON), in a separate mount namespace.
 
 The process prints one line of JSON when the device is up. It ends on SIGTERM, SIGINT or SIGHUP, and when its standard
 input is closed, which happens when its parent ends. The device's files are in a tmpfs of this process, and its

@@ -12,7 +12,7 @@ import pytest
 
 from mplab.base.errors import StepError
 from mplab.base.machine import CommandResult
-from mplab.drivers.origin.cache import SIZES_BYTES, STREAM_BYTES, stream_bytes
+from mplab.drivers.origin.cache import stream_bytes
 from mplab.format.sites import APP_HOSTS, FILE_HOST
 
 
@@ -126,8 +126,6 @@ def test_flows_may_come_one_after_the_other_at_a_pace(download: SimpleNamespace,
 
 def test_scenario_and_origin_agree(download: SimpleNamespace) -> None:
     assert {f"{name}.lab" for name in get_args(download.curl.Server)} == {FILE_HOST, *APP_HOSTS}
-    assert set(SIZES_BYTES) == download.curl.WHOLE_FILES_BYTES
-    assert download.curl.MAX_SIZE_BYTES == STREAM_BYTES
     assert download.curl.stream_sha256(12_345) == hashlib.sha256(stream_bytes(12_345)).hexdigest()
 
 

@@ -28,7 +28,7 @@ RTT_STEP_MS = 0.1
 
 SYN_AND_FIN = 2
 NEGATIVE = 2.0**63
-"""Smallest unsigned 64-bit number that stands for a negative difference."""
+"""Smallest unsigned 64-bit number that tcptrace prints for a negative difference."""
 
 
 def parse(text: str) -> list[FlowRecord]:

@@ -1,4 +1,4 @@
-"""Draw figures; each is a plug-in of the group ``mplab.figures``, in a module of its own.
+"""Draw figures; each is a plug-in of the group ``mplab.figures``, in a separate module.
 
 Each module defines an object ``FIGURE`` of one of the kinds in `mplab.analysis.figures.kinds`, and is registered only
 by its entry point. mplab's figures are in the packages `report`, `traces` and `papers`.

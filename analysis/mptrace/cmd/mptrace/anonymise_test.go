@@ -14,7 +14,7 @@ import (
 
 const twoPaths = "../../testdata/two-paths-wlan0.pcapng"
 
-// keyLine is a key as it is read from a file or standard input.
+// keyLine is the line of a key, for a file or standard input.
 var keyLine = strings.Repeat("0123456789abcdef", 10) + "\n"
 
 // anonymised runs the command and returns its output and exit code.

@@ -1,6 +1,6 @@
 package anonymise
 
-// pseudo is what the TCP checksum needs of an IP header (RFC 9293 §3.1): the
+// pseudo is the input of the TCP checksum from an IP header (RFC 9293 §3.1): the
 // sums of the addresses before and after their replacement, and the length of
 // the segment in bytes, which can be negative in a damaged packet.
 type pseudo struct{ old, replaced, size int }

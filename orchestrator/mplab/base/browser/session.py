@@ -5,12 +5,12 @@ import json
 import socket
 import time
 from collections.abc import Callable, Iterator
-from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import websocket
 
 from mplab.base.browser import Event
+from mplab.base.files import Closing
 
 CONNECT_TIMEOUT_S = 10.0
 _MAX_EVENTS = 200_000
@@ -24,7 +24,7 @@ class SessionError(Exception):
     """A command failed, or the browser has ended."""
 
 
-class BrowserSession:
+class BrowserSession(Closing):
     """A session over a websocket: with a browser (WebDriver BiDi) or with one page (DevTools).
 
     Args:
@@ -92,16 +92,6 @@ class BrowserSession:
         """Close the connection; the browser continues to run."""
         with contextlib.suppress(OSError, websocket.WebSocketException):
             self._socket.close()
-
-    def __enter__(self) -> Self:
-        """Return the session, which is already connected."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the session."""
-        self.close()
 
     def _receive(self, deadline: float) -> Answer:
         left_s = deadline - time.monotonic()

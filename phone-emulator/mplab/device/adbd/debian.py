@@ -124,7 +124,7 @@ class Daemon:
                 return
 
     async def stop(self) -> None:
-        """End Debian's adbd. Programs that hosts have started in sessions of their own keep running."""
+        """End Debian's adbd. Programs that hosts have started in separate sessions keep running."""
         if self._channel is not None:
             process, self._channel = self._channel.process, None
             with contextlib.suppress(ProcessLookupError):

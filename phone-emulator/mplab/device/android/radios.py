@@ -23,7 +23,7 @@ class RadioControl:
         self._task = asyncio.create_task(self._work())
 
     async def stop(self) -> None:
-        """Stop the task that follows the switches. The interfaces stay as they are."""
+        """Stop the task that follows the switches. The interfaces keep their state."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

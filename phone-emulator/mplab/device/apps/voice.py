@@ -44,7 +44,7 @@ Attributes = dict[int, bytes]
 
 
 class Relay:
-    """A relay of the TURN server, allocated over a TCP connection of its own."""
+    """A relay of the TURN server, allocated over a separate TCP connection."""
 
     def __init__(self, host: str, port: int, user: str, password: str) -> None:
         self._user, self._password = user, password

@@ -12,27 +12,10 @@ from functools import cache
 from typing import Literal
 
 from mplab.base.deferred import deferred
+from mplab.drivers.origin.cache import SIZES_BYTES, STREAM_SEED
 
 Server = Literal["dl", "video", "store", "messages"]
 """Host names (without ``.lab``) of the one download server: with them, the rules of a policy can distinguish apps."""
-MAX_SIZE_BYTES = 100_000_000
-WHOLE_FILES_BYTES = frozenset(
-    {
-        1_000,
-        10_000,
-        50_000,
-        100_000,
-        250_000,
-        500_000,
-        1_000_000,
-        2_000_000,
-        5_000_000,
-        10_000_000,
-        20_000_000,
-    }
-)
-"""Sizes, bytes, for which the server has a separate file ``/<bytes>``; other sizes are a byte range of ``/stream``."""
-_STREAM_SEED = 2015
 
 
 @cache
@@ -41,9 +24,9 @@ def stream_sha256(size: int) -> str:
 
     The stream consists of raw 64-bit outputs of PCG64, little endian.
     """
-    with deferred("slow to import, needed in cells alone"):
+    with deferred("slow to import, needed in cells only"):
         import numpy as np
-    words = np.random.PCG64(_STREAM_SEED).random_raw(-(-size // 8))
+    words = np.random.PCG64(STREAM_SEED).random_raw(-(-size // 8))
     return hashlib.sha256(np.asarray(words, dtype="<u8").tobytes()[:size]).hexdigest()
 
 
@@ -158,7 +141,7 @@ def _way(proxy: str) -> list[str]:
 
 
 def _source(size: int, server: Server) -> tuple[str, list[str]]:
-    if size in WHOLE_FILES_BYTES:
+    if size in SIZES_BYTES:
         return f"http://{server}.lab/{size}", []
     return f"http://{server}.lab/stream", ["--range", f"0-{size - 1}"]
 

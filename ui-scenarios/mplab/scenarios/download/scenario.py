@@ -11,11 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mplab.base.errors import StepError
 from mplab.base.programs import CURL
+from mplab.drivers.origin.cache import STREAM_BYTES
 from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
 
 from . import curl
-from .curl import MAX_SIZE_BYTES, Server, stream_sha256
+from .curl import Server, stream_sha256
 
 MAX_TEST_S = 120.0
 """Longest test of an app in baerts2015 §4.3, s."""
@@ -25,7 +26,7 @@ _MAX_RESULTS = 20
 
 
 Size = Annotated[
-    SizeBytes, between("size", 1, MAX_SIZE_BYTES, "more than 0 and at most {most} is needed", write=format_size)
+    SizeBytes, between("size", 1, STREAM_BYTES, "more than 0 and at most {most} is needed", write=format_size)
 ]
 
 

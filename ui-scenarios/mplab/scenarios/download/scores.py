@@ -34,7 +34,7 @@ METRICS: tuple[Metric, ...] = (
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
     """Return the values of `METRICS` for each file size and each bundle.
 
-    Download time and time to first byte do not include the name lookup, which is a metric of its own. If a proxy
+    Download time and time to first byte do not include the name lookup, which is a separate metric. If a proxy
     resolves the name, the lookup is part of both times, and its metric has no value.
     """
     return [value for observation in observations for value in _values(observation)]

@@ -142,7 +142,7 @@ def _shaping(lab: LabFile, phone: str) -> Mapping[str, ShapingMachine[BaseModel]
 
 
 def _hold(held: Mapping[str, HeldMachine], end: float) -> None:
-    """Wait until `end` (monotonic seconds); meanwhile, check that the machines still shape for this process.
+    """Wait until `end` (monotonic seconds), and check all the time that the machines still shape for this process.
 
     SIGINT or SIGTERM ends the wait with KeyboardInterrupt.
 

@@ -68,7 +68,7 @@ class PhoneFiles:
         return path
 
     def bring(self, target: Path) -> None:
-        """Copy the file at the `outbox` path of `target` to the host file `target`. Do nothing if there is none.
+        """Copy the file at the `outbox` path of `target` to the host file `target`. Without such a path, do nothing.
 
         A file that a program still writes is copied as it is now.
 

@@ -286,7 +286,7 @@ class AdbPhone:
         return self.files.outbox(target, busy=any(process.poll() is None for process in self._processes))
 
     def bring(self, target: Path) -> None:
-        """Copy the file at the `outbox` path of `target` to the host file `target`. Do nothing if there is none.
+        """Copy the file at the `outbox` path of `target` to the host file `target`. Without such a path, do nothing.
 
         Raises:
             DeviceError: the copy failed.

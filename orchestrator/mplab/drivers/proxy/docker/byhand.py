@@ -23,7 +23,7 @@ _DAY_S = 86_400.0
 def examine(stack: DockerStack) -> list[Check]:
     """Check a Docker engine and the containers of `stack` on it; return one result for each check.
 
-    If the engine cannot be used, the only result says so.
+    If the engine cannot be used, the only result is that error.
     """
     try:
         with connected(stack.url) as client:

@@ -115,7 +115,7 @@ class Scripts:
     def shape(self, lines: Sequence[str], new_devices: Iterable[str], *, note: str, put_back: str) -> str:
         """Return a script that makes `new_devices` and runs `lines`; if a step fails, it restores the previous state.
 
-        The script runs to its end even if the connection is lost meanwhile; see `Shell.script`.
+        The script runs to its end even if the connection is lost before; see `Shell.script`.
 
         Args:
             lines: lines of `tc -batch`.
