@@ -12,6 +12,7 @@ from mplab.analysis.bundle.checksums import digest
 from mplab.analysis.bundle.rocrate import Author, Publication
 from mplab.analysis.bundle.write import Options, write_bundle
 from mplab.analysis.record.run import read_run
+from mplab.analysis.text import plural
 from mplab.base.errors import InputError
 from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
 from mplab.cli.output import check_folder, err, out, print_json, writing
@@ -77,7 +78,7 @@ def bundle(
     if written.left_out:
         out.print(f"{written.left_out} tables and scores are left out; their checksums are in it")
     if written.omitted:
-        out.print(f"{written.omitted} files are left out, because their content is unknown: ANONYMISED.md lists them")
+        out.print(f"{plural(written.omitted, 'file')} left out, because of unknown content; ANONYMISED.md has the list")
     if written.payload:
         err.print(
             "! its captures contain the transferred data and the keys to decrypt it: check who may get it",
