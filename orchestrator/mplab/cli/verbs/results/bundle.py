@@ -78,7 +78,7 @@ def bundle(
     if written.left_out:
         out.print(f"{written.left_out} tables and scores are left out; their checksums are in it")
     if written.omitted:
-        out.print(f"{plural(written.omitted, 'file')} left out, because of unknown content; ANONYMISED.md has the list")
+        out.print(f"{plural(written.omitted, 'file')} left out, because of unknown content: ANONYMISED.md lists them")
     if written.payload:
         err.print(
             "! its captures contain the transferred data and the keys to decrypt it: check who may get it",
