@@ -40,7 +40,7 @@ from mplab.lab.catalog import load_android_scenario
 from mplab.lab.devtools import open_devtools
 from mplab.scenarios.base import Context
 from mplab.scenarios.base.protocol import Tools
-from mplab.userfiles.app import AndroidApp, load_android_app
+from mplab.userfiles.experiments.app import AndroidApp, load_android_app
 
 SCRATCH = Path("/run/mplab-apps")
 CACHE = CHECKOUT / "build" / "services-short"

@@ -14,8 +14,8 @@ import pytest
 
 from mplab.base.errors import LabNotReadyError
 from mplab.lab.driver import programs_of_lab
-from mplab.run.ready import check_ready
-from mplab.userfiles.labuse import use_lab
+from mplab.run.hostside.ready import check_ready
+from mplab.userfiles.labs.labuse import use_lab
 
 LAB = """\
 mplab: 1

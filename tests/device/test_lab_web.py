@@ -11,8 +11,8 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.programs import APPIUM_DIR, CHECKOUT
 from mplab.cell.instruments import read_trace
 from mplab.lab.driver import programs_of_lab
-from mplab.run.ready import check_ready
-from mplab.userfiles.labuse import use_lab
+from mplab.run.hostside.ready import check_ready
+from mplab.userfiles.labs.labuse import use_lab
 
 LAB = CHECKOUT / "router-configs" / "labs" / "emulated-phone.yaml"
 EXPERIMENT = f"""\

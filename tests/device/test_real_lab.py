@@ -9,7 +9,7 @@ import pytest
 from mplab.base.errors import LabNotReadyError
 from mplab.device import Device, DeviceSettings
 from mplab.lab.phones.adb.lab import identify_phone, phone_lock
-from mplab.userfiles.labuse import LabUse, use_lab
+from mplab.userfiles.labs.labuse import LabUse, use_lab
 
 
 @pytest.fixture(autouse=True)

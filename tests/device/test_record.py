@@ -11,7 +11,7 @@ from mplab.base.errors import LabNotReadyError
 from mplab.cli.main import app
 from mplab.device import Device, DeviceSettings
 from mplab.drivers.ui.uiautomator2 import phone_at
-from mplab.userfiles.app import FILE, load_android_app
+from mplab.userfiles.experiments.app import FILE, load_android_app
 
 from .conftest import Adb
 

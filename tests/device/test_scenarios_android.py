@@ -20,7 +20,7 @@ from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import CERTUTIL, CHROMIUM, DNSMASQ, MPFLEX, NGINX, NODE, Program
 from mplab.drivers.services import load_service
 from mplab.lab.catalog import load_android_scenario, scenario_names
-from mplab.userfiles.app import load_android_apps
+from mplab.userfiles.experiments.app import load_android_apps
 from tests.device.inside_apps import LATE_S
 
 _ROOT = Path(__file__).parents[2]

@@ -24,7 +24,7 @@ from mplab.drivers.ui.dialogs import load_dialogs
 from mplab.drivers.ui.uiautomator2 import uiautomator2_session
 from mplab.format.selector import Selector
 from mplab.scenarios.base.sampling import sample
-from mplab.userfiles.app import load_android_app
+from mplab.userfiles.experiments.app import load_android_app
 
 from .conftest import Adb, wait_until
 

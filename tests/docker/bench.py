@@ -24,7 +24,7 @@ from mplab.drivers.shaper.tc.ssh import SshConnection
 from mplab.drivers.shaper.virtual.driver import VirtualRouterFile
 from mplab.drivers.shaper.virtual.router import VirtualRouter
 from mplab.lab import topology
-from mplab.userfiles.machines import ShapingMachine
+from mplab.userfiles.labs.machines import ShapingMachine
 from tests.docker.engine import Engine
 
 SERVER = topology.PROXY

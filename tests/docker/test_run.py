@@ -16,7 +16,7 @@ from docker.models.containers import Container
 
 from mplab.base.errors import LabNotReadyError
 from mplab.lab.catalog import catalog
-from mplab.run.ready import check_ready
+from mplab.run.hostside.ready import check_ready
 from tests.docker.conftest import congestion_control
 from tests.docker.engine import Engine
 from tests.fakes.eventlines import read_lines

@@ -18,11 +18,11 @@ from mplab.format.runevents import planned_event
 from mplab.lab.catalog import LINKS_DIR, LabCatalog
 from mplab.run.blocks import make_plan
 from mplab.run.hostrpc import Answer, HostClient
-from mplab.run.run import RunLoop
+from mplab.run.labside.run import RunLoop
 from mplab.run.run_directory import RunDirectory
 from mplab.scenarios.base import AnyScenario
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.resolve import load_experiment
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.resolve import load_experiment
 from tests.fakes.eventlines import read_lines
 from tests.fakes.lab import FakeLab
 from tests.fakes.scenario import FakeScenario

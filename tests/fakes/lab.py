@@ -22,7 +22,7 @@ from mplab.format.agentlog import ConnectionRecord, LogRecord, SessionSettings
 from mplab.format.captured import CapturedTables, ConnectionRow, SubflowRow
 from mplab.format.path import PathCondition
 from mplab.lab.protocol import CellPart, Moment, PartJob, PartReport
-from mplab.userfiles.app import AndroidApp
+from mplab.userfiles.experiments.app import AndroidApp
 from tests.fakes.clock import FakeClock, FakeHost, FakeLimit
 from tests.fakes.phone import FakeMachine, FakePhone
 from tests.fakes.script import Script

@@ -13,12 +13,12 @@ from mplab.base.plugins import PHONES, SCENARIOS
 from mplab.drivers.transport import DRIVERS
 from mplab.format.units import DurationS, SizeBytes
 from mplab.scenarios.base import Parameters
-from mplab.userfiles import lab, machines
-from mplab.userfiles.experiment import ExperimentFile
-from mplab.userfiles.machines import Section, ShaperKind, kinds_of
-from mplab.userfiles.proxyfile import models
-from mplab.userfiles.resolve import Catalog
-from mplab.userfiles.transport import TransportInfo
+from mplab.userfiles.experiments.experiment import ExperimentFile
+from mplab.userfiles.experiments.resolve import Catalog
+from mplab.userfiles.experiments.transport import TransportInfo
+from mplab.userfiles.labs import lab, machines
+from mplab.userfiles.labs.machines import Section, ShaperKind, kinds_of
+from mplab.userfiles.labs.proxyfile import models
 from tests.unrun_scenario import UnrunScenario
 
 GOLDEN = Path(__file__).parent

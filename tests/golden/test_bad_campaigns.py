@@ -8,9 +8,9 @@ import pytest
 
 from mplab.campaign.file import load_campaign
 from mplab.run.blocks import make_plan
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.labuse import find_lab
-from mplab.userfiles.resolve import Catalog, load_experiment
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.resolve import Catalog, load_experiment
+from mplab.userfiles.labs.labuse import find_lab
 from tests.golden.conftest import GOLDEN, Refused
 
 FOLDER = GOLDEN / "campaigns"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mplab.userfiles.resolve import Catalog, load_experiment
+from mplab.userfiles.experiments.resolve import Catalog, load_experiment
 from tests.golden.conftest import Refused
 
 GOLDEN = Path(__file__).parent

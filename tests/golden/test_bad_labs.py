@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mplab.userfiles.lab import load_lab
-from mplab.userfiles.labuse import use_lab
+from mplab.userfiles.labs.lab import load_lab
+from mplab.userfiles.labs.labuse import use_lab
 from tests.golden.conftest import Refused
 
 GOLDEN = Path(__file__).parent

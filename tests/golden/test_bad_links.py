@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mplab.userfiles.link import read_link_file
+from mplab.userfiles.links.link import read_link_file
 from tests.golden.conftest import Refused
 
 GOLDEN = Path(__file__).parent

@@ -15,7 +15,7 @@ from mplab.analysis.record.run import read_run
 from mplab.base import polling
 from mplab.base.enter import IN_LAB_VARIABLE
 from mplab.base.errors import LabNotReadyError
-from mplab.run.ready import check_ready
+from mplab.run.hostside.ready import check_ready
 
 TIMEOUT_S = 240.0
 Mplab = Callable[..., subprocess.CompletedProcess[str]]

@@ -15,7 +15,7 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.programs import CHECKOUT
 from mplab.lab.driver import programs_of_lab
 from mplab.lab.find import enter_argv, find_node
-from mplab.userfiles.labuse import use_lab
+from mplab.userfiles.labs.labuse import use_lab
 from tests.integration.conftest import Mplab, wait_until
 from tests.integration.test_faults import whole_lines
 from tests.integration.test_run import cells, only_run

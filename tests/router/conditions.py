@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from mplab.format.path import PathCondition
 from mplab.lab.catalog import LINKS_DIR
-from mplab.userfiles.link import list_links, load_links
+from mplab.userfiles.links.link import list_links, load_links
 
 LINKS = [link for file in list_links(LINKS_DIR) for link in load_links(file, LINKS_DIR)]
 _BUDGET_KBPS = 75_000.0

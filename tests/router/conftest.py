@@ -18,8 +18,8 @@ from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.protocol import PathMeasurement
 from mplab.drivers.shaper.tc.machine import TcMachine
 from mplab.drivers.shaper.tc.ssh import SshConnection
-from mplab.userfiles.lab import PhoneFile
-from mplab.userfiles.machines import AttachedPath
+from mplab.userfiles.labs.lab import PhoneFile
+from mplab.userfiles.labs.machines import AttachedPath
 from tests.router.inside import SERVER
 from tests.router.measure import probe_server
 from tests.router.stand_in import StandInRouter, why_not

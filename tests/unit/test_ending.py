@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mplab.format.experiment import Ending, IntervalRule, parse_time_of_day
 from mplab.format.runevents import CellFinished, RunCut, RunEvent, RunFinished, RunResumed, RunStarted, planned_event
 from mplab.run.blocks import make_plan
-from mplab.run.ending import Cut, EndingWatch, IntervalCheck
+from mplab.run.labside.ending import Cut, EndingWatch, IntervalCheck
 from mplab.run.progress import RunProgress
 from tests.unit.test_plan import experiment
 

@@ -7,7 +7,7 @@ import pytest
 
 from mplab.analysis.scores.plugins import load
 from mplab.lab.catalog import catalog
-from mplab.userfiles.resolve import load_experiment
+from mplab.userfiles.experiments.resolve import load_experiment
 
 DIRECTORY = Path(__file__).parents[2] / "experiments"
 EXPERIMENTS = sorted(DIRECTORY.glob("*.yaml"))

@@ -16,8 +16,8 @@ from mplab.base import polling
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.format.hooks import Argv, Hooks, parse_command
 from mplab.format.record import json_of
-from mplab.run.hooks import HookRunner, check_programs
-from mplab.run.ready import allow, check_allowed
+from mplab.run.hostside.hooks import HookRunner, check_programs
+from mplab.run.hostside.ready import allow, check_allowed
 from mplab.run.run_directory import RunDirectory
 from tests.fakes.eventlines import read_lines
 
@@ -116,7 +116,7 @@ def test_one_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path)
 
 BEGINS = """
 import pathlib, sys
-from mplab.run.hooks import HookRunner
+from mplab.run.hostside.hooks import HookRunner
 from mplab.run.run_directory import RunDirectory
 from mplab.format.hooks import Hooks
 wait = (sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)")

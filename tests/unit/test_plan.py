@@ -18,9 +18,9 @@ from mplab.format.path import PathCondition
 from mplab.format.plan import Plan
 from mplab.format.record import json_of
 from mplab.run.blocks import EstimateTracker, cell_seed, make_plan
-from mplab.userfiles.experiment import Experiment, ScenarioUse, TransportUse
-from mplab.userfiles.lab import LabFile
-from mplab.userfiles.labuse import VIRTUAL, LabUse
+from mplab.userfiles.experiments.experiment import Experiment, ScenarioUse, TransportUse
+from mplab.userfiles.labs.lab import LabFile
+from mplab.userfiles.labs.labuse import VIRTUAL, LabUse
 
 
 class Parameters(BaseModel):

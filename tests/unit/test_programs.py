@@ -9,7 +9,7 @@ from mplab.base import programs
 from mplab.base.programs import Program
 from mplab.lab import doctor
 from mplab.lab.catalog import load_scenario, programs_of
-from mplab.run.host import describe_versions
+from mplab.run.hostside.host import describe_versions
 
 SHELL = Program("shell", ("sh",), (), "dash", "runs scripts")
 

@@ -19,8 +19,8 @@ from mplab.drivers.shaper.owner import held_machines
 from mplab.lab.catalog import catalog
 from mplab.lab.phones.adb.lab import phone_lock
 from mplab.lab.resources import resources_of
-from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
-from mplab.userfiles.resolve import load_experiment
+from mplab.userfiles.experiments.resolve import load_experiment
+from mplab.userfiles.labs.labuse import VIRTUAL, LabUse, use_lab
 
 BENCH = """
 mplab: 1

@@ -11,7 +11,7 @@ from mplab.base.errors import InputError
 from mplab.cli.main import app
 from mplab.lab.catalog import catalog, scenario_names
 from mplab.lab.sensitivity import sensitivity_experiment, sensitivity_of
-from mplab.userfiles.resolve import load_experiment
+from mplab.userfiles.experiments.resolve import load_experiment
 from tests.foreign import Foreign, installed
 
 

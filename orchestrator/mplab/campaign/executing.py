@@ -15,9 +15,9 @@ from mplab.campaign.scheduler import Scheduler
 from mplab.format.campaign import CampaignRecord, CampaignState, Job
 from mplab.format.campaignevents import CampaignEvent, CampaignPlanned, ResourceQuarantined, ResourceReleased
 from mplab.format.record import utc_now
-from mplab.run import host
 from mplab.run.control import request
-from mplab.run.junit import Case, checks_xml
+from mplab.run.hostside import host
+from mplab.run.hostside.junit import Case, checks_xml
 from mplab.run.planning import load, plan_experiment
 from mplab.run.run_directory import new_run_id
 

@@ -13,11 +13,11 @@ from mplab.format.experiment import Ending
 from mplab.format.names import VIRTUAL_NAME, is_name
 from mplab.format.plan import Plan
 from mplab.lab.resources import resources_of
-from mplab.userfiles.check import Checker, check_kind, raise_lines
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.labuse import NoSuchLabError
-from mplab.userfiles.layers import kept_files
-from mplab.userfiles.yaml import load_yaml
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.layers import kept_files
+from mplab.userfiles.labs.labuse import NoSuchLabError
+from mplab.userfiles.strict.check import Checker, check_kind, raise_lines
+from mplab.userfiles.strict.yaml import load_yaml
 
 Load = Callable[[Path, str, str, Mapping[str, object]], Experiment]
 """Function (experiment file, lab file, phone, variables) → experiment.

@@ -19,8 +19,8 @@ from mplab.format.link import LinkCondition
 from mplab.format.plan import CellSpec
 from mplab.lab.protocol import Lab
 from mplab.scenarios.base import AnyScenario
-from mplab.userfiles.app import AndroidApp
-from mplab.userfiles.experiment import Experiment, ScenarioUse
+from mplab.userfiles.experiments.app import AndroidApp
+from mplab.userfiles.experiments.experiment import Experiment, ScenarioUse
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.state import prove_clean
 from mplab.scenarios.base import Context
 from mplab.scenarios.base.protocol import AppFactory, Tools
-from mplab.userfiles.app import AndroidApp
+from mplab.userfiles.experiments.app import AndroidApp
 
 TLS_KEYS = "tls-keys.txt"
 """File in a cell's ``logs``: the keys of the browser's TLS connections, if captures keep payload."""

@@ -15,11 +15,11 @@ from mplab.drivers.transport import names as transport_names
 from mplab.format.link import LinkCondition
 from mplab.lab.catalog import LINKS_DIR, scenario_names
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles.check import raise_lines
-from mplab.userfiles.labuse import VIRTUAL, LabUse
-from mplab.userfiles.link import link_names, load_link, read_link_file
-from mplab.userfiles.machines import abilities
-from mplab.userfiles.yaml import load_yaml
+from mplab.userfiles.labs.labuse import VIRTUAL, LabUse
+from mplab.userfiles.labs.machines import abilities
+from mplab.userfiles.links.link import link_names, load_link, read_link_file
+from mplab.userfiles.strict.check import raise_lines
+from mplab.userfiles.strict.yaml import load_yaml
 
 ExperimentFile = Annotated[Path, typer.Argument(help="Experiment file (YAML).", show_default=False)]
 RunArgument = Annotated[

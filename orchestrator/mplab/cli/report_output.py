@@ -11,7 +11,7 @@ from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.verdicts.compare import MetricChange
 from mplab.cli.output import err, escaped
 from mplab.cli.run_display import print_summary
-from mplab.run.concluding import analyze, summary_of
+from mplab.run.hostside.concluding import analyze, summary_of
 
 
 def show_report(path: Path, *, as_json: bool) -> None:

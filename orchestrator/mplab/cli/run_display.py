@@ -20,7 +20,7 @@ from mplab.run.executing import RunResult, report_page
 from mplab.run.progress import ProgressTracker, RunCallbacks, RunProgress
 
 if TYPE_CHECKING:
-    from mplab.run.concluding import RunSummary
+    from mplab.run.hostside.concluding import RunSummary
 
 if TYPE_CHECKING:
     from mplab.analysis.pipeline import Progress

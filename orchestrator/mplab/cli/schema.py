@@ -19,14 +19,21 @@ from mplab.format.events import Event, kinds_of
 from mplab.format.manifest import Manifest
 from mplab.format.record import Record
 from mplab.format.runevents import RunEvent
-from mplab.userfiles.changes import ChangeFile
-from mplab.userfiles.check import models_in
-from mplab.userfiles.experiment import ClaimFile, ExperimentFile, HooksFile, IntervalFile, StopFile, ToleranceFile
-from mplab.userfiles.inherit import PATHS
-from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile
-from mplab.userfiles.link import InlineLinkFile, LinkFile
-from mplab.userfiles.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
-from mplab.userfiles.phone import phone_kind
+from mplab.userfiles.experiments.experiment import (
+    ClaimFile,
+    ExperimentFile,
+    HooksFile,
+    IntervalFile,
+    StopFile,
+    ToleranceFile,
+)
+from mplab.userfiles.labs.lab import AttachmentFile, LabFile, PhoneFile
+from mplab.userfiles.labs.phone import phone_kind
+from mplab.userfiles.links.changes import ChangeFile
+from mplab.userfiles.links.link import InlineLinkFile, LinkFile
+from mplab.userfiles.links.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
+from mplab.userfiles.strict.check import models_in
+from mplab.userfiles.strict.inherit import PATHS
 
 DIRECTORY = CHECKOUT / "docs" / "schema"
 EXPERIMENT, CAMPAIGN = "experiment.schema.json", "campaign.schema.json"

@@ -1,6 +1,6 @@
 """Models of an experiment in manifest.json, with all names resolved and all defaults filled in.
 
-`mplab.userfiles.experiment` has the models of an experiment file.
+`mplab.userfiles.experiments.experiment` has the models of an experiment file.
 """
 
 import dataclasses
@@ -272,7 +272,7 @@ _HASHED_IF_GIVEN = {"hashed": "if given"}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExperimentBase:
-    """Fields that `ExperimentRecord` in manifest.json and `mplab.userfiles.experiment.Experiment` share.
+    """Fields that `ExperimentRecord` in manifest.json and `mplab.userfiles.experiments.experiment.Experiment` share.
 
     A key of an experiment file that needs no resolution sets the field of the same name. A duration has ``_s`` at the
     end of its field's name.

@@ -29,8 +29,8 @@ from mplab.drivers.ui.uiautomator2 import uiautomator2_session
 from mplab.drivers.ui.versions import outside
 from mplab.lab.devtools import open_devtools
 from mplab.lab.protocol import CellPart, Moment, PartJob, PartReport
-from mplab.userfiles.app import AndroidApp
-from mplab.userfiles.labuse import LabUse
+from mplab.userfiles.experiments.app import AndroidApp
+from mplab.userfiles.labs.labuse import LabUse
 
 _HTTP_PROXY = f"127.0.0.1:{HTTP_PORT}"
 

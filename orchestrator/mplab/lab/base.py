@@ -20,7 +20,7 @@ from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.appium import AppiumServer
 from mplab.lab.driver import LabSettings
 from mplab.lab.protocol import CellPart, PartJob
-from mplab.userfiles.app import AndroidApp
+from mplab.userfiles.experiments.app import AndroidApp
 
 if TYPE_CHECKING:
     from mplab.base.browser.tab import DevTools

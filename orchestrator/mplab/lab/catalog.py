@@ -10,11 +10,11 @@ from mplab.base.programs import CHECKOUT, FIREFOX, Program
 from mplab.drivers.services import load_service
 from mplab.drivers.transport import DRIVERS
 from mplab.scenarios.base import AnyScenario, Scenario
-from mplab.userfiles.app import AndroidApp, chosen_app
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.machines import abilities
-from mplab.userfiles.resolve import Catalog
+from mplab.userfiles.experiments.app import AndroidApp, chosen_app
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.resolve import Catalog
+from mplab.userfiles.labs.labuse import LabUse
+from mplab.userfiles.labs.machines import abilities
 
 LINKS_DIR = CHECKOUT / "router-configs" / "links"
 _SCENARIOS = Drivers(SCENARIOS, Scenario, "SCENARIO", "scenario")  # type: ignore[type-abstract]

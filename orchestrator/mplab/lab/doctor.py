@@ -24,7 +24,7 @@ from mplab.drivers.transport import DRIVERS
 from mplab.lab.catalog import LINKS_DIR, load_scenario, programs_of, scenario_names
 from mplab.lab.driver import DRIVERS as PHONES
 from mplab.lab.driver import phone_driver
-from mplab.userfiles.lab import LabFile
+from mplab.userfiles.labs.lab import LabFile
 
 _MIN_FREE_BYTES = 2_000_000_000
 _MIN_MEMORY_BYTES = 2_000_000_000

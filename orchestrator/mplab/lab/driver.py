@@ -19,9 +19,9 @@ from mplab.drivers.phone.kernel import PhoneFacts
 from mplab.drivers.services import Service
 from mplab.drivers.shaper.driver import inside_driver_of
 from mplab.drivers.transport import DRIVERS as TRANSPORTS
-from mplab.userfiles.lab import LabFile, PhoneFile
-from mplab.userfiles.labuse import VIRTUAL, LabUse
-from mplab.userfiles.phone import PhoneKind
+from mplab.userfiles.labs.lab import LabFile, PhoneFile
+from mplab.userfiles.labs.labuse import VIRTUAL, LabUse
+from mplab.userfiles.labs.phone import PhoneKind
 
 if TYPE_CHECKING:
     from mplab.lab.protocol import Lab

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from mplab.drivers.proxy import HostedResources, HostSettings, driver_of
-from mplab.userfiles.labuse import LabUse
+from mplab.userfiles.labs.labuse import LabUse
 
 
 def prepared(use: LabUse, *, congestion_control: str, services: Sequence[str]) -> dict[str, object]:

@@ -21,7 +21,7 @@ from mplab.drivers.ui.console import ConsoleLog
 
 if TYPE_CHECKING:
     from mplab.base.browser.tab import DevTools
-    from mplab.userfiles.app import AndroidApp
+    from mplab.userfiles.experiments.app import AndroidApp
 
 Moment = Literal["app", "captures"]
 """Time at which a `CellPart` starts: ``app``: before the app is prepared, ``captures``: after the captures' start."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from mplab.drivers.proxy import driver_of
 from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.drivers.shaper.owner import shaping_resource
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.labuse import LabUse
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.labs.labuse import LabUse
 
 VIRTUAL_LAB = "virtual-lab"
 """Lock of this machine's virtual labs: two at a time would compete for the processors."""

@@ -9,8 +9,8 @@ from mplab.base.paths import WLAN
 from mplab.base.plugins import SCENARIOS
 from mplab.drivers.transport import default_over
 from mplab.format.names import FileModel
-from mplab.userfiles.check import Checker
-from mplab.userfiles.yaml import load_yaml
+from mplab.userfiles.strict.check import Checker
+from mplab.userfiles.strict.yaml import load_yaml
 
 FILE = "sensitivity.yaml"
 _GOOD, _BAD = "baseline", "poor"

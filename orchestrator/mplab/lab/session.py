@@ -16,10 +16,10 @@ from mplab.format.link import LinkCondition
 from mplab.lab.catalog import LINKS_DIR
 from mplab.lab.driver import LabSettings, phone_driver
 from mplab.lab.topology import SCRATCH
-from mplab.userfiles.check import Checker
-from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
-from mplab.userfiles.link import load_link, read_inline_link
-from mplab.userfiles.yaml import parse_yaml
+from mplab.userfiles.labs.labuse import VIRTUAL, LabUse, use_lab
+from mplab.userfiles.links.link import load_link, read_inline_link
+from mplab.userfiles.strict.check import Checker
+from mplab.userfiles.strict.yaml import parse_yaml
 
 
 @dataclass(frozen=True)

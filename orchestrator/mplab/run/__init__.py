@@ -5,8 +5,7 @@ several runs (`campaign`), the steps and verdict of a cell (`cell`), parts of a 
 
 * Functions for callers: `planning`, `executing`, `resuming`, `reproducing`, `comparing`, `alone`, `control`,
   `progress`.
-* Host process: `ready`, `beginning`, `hosting`, `hooks`, `metrics`, `concluding`, `junit`, `host`.
-* Process inside the lab: `inside`, `run`, `cells`, `ending`. `hostrpc` connects it with the host process.
+* The two processes of a run: `hostside` and `labside`, connected by `hostrpc`.
 * Both: `blocks` (order of the cells), `run_directory`.
 """
 

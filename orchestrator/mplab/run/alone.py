@@ -10,14 +10,14 @@ from mplab.analysis.pipeline import score_run
 from mplab.analysis.record.run import read_run
 from mplab.analysis.scores.plugins import load
 from mplab.lab.catalog import catalog, programs_of
-from mplab.run import ready
-from mplab.run.beginning import begin, held
-from mplab.run.hosting import run_cells
+from mplab.run.hostside import ready
+from mplab.run.hostside.beginning import begin, held
+from mplab.run.hostside.hosting import run_cells
 from mplab.run.planning import PlannedRun, plan_of
 from mplab.run.progress import SILENT, RunCallbacks
 from mplab.run.run_directory import RunDirectory, new_run_id
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.resolve import load_experiment
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.resolve import load_experiment
 
 _BETTER = {"lower": "less", "higher": "more", "neither": ""}
 

@@ -10,7 +10,7 @@ from random import Random
 from mplab.base.errors import LabNotReadyError
 from mplab.format.link import LinkCondition
 from mplab.format.plan import CellSpec, Plan, SkippedTransport
-from mplab.userfiles.experiment import Experiment, ScenarioUse, TransportUse
+from mplab.userfiles.experiments.experiment import Experiment, ScenarioUse, TransportUse
 
 _SMALLEST_INDEX_WIDTH = 4
 

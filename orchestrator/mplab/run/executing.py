@@ -10,16 +10,16 @@ from mplab.base.deferred import deferred
 from mplab.format.cell import Outcome
 from mplab.format.events import read_events
 from mplab.format.runevents import RunEvent
-from mplab.run import hosting, ready
-from mplab.run.beginning import begin, held
-from mplab.run.junit import write_junit
+from mplab.run.hostside import hosting, ready
+from mplab.run.hostside.beginning import begin, held
+from mplab.run.hostside.junit import write_junit
 from mplab.run.planning import PlannedRun
 from mplab.run.progress import SILENT, RunCallbacks, RunProgress
 from mplab.run.run_directory import RunDirectory, new_run_id
-from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.experiments.experiment import Experiment
 
 if TYPE_CHECKING:
-    from mplab.run.concluding import RunSummary
+    from mplab.run.hostside.concluding import RunSummary
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def conclude(directory: RunDirectory, *, report: bool, watch: RunCallbacks = SIL
     if not report:
         return None
     with deferred("slow to import, and only for the report"):
-        from mplab.run import concluding
+        from mplab.run.hostside import concluding
     concluding.analyze(directory.path, watch.analysis)
     summary = concluding.summary_of(directory.path)
     if summary.limits:

@@ -22,11 +22,11 @@ from mplab.lab.catalog import catalog
 from mplab.lab.driver import missing_on_phone
 from mplab.run.blocks import make_plan
 from mplab.run.run_directory import RUNS, RunDirectory
-from mplab.userfiles.check import raise_lines
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.labuse import find_lab, use_lab
-from mplab.userfiles.resolve import load_experiment
-from mplab.userfiles.yaml import load_yaml
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.resolve import load_experiment
+from mplab.userfiles.labs.labuse import find_lab, use_lab
+from mplab.userfiles.strict.check import raise_lines
+from mplab.userfiles.strict.yaml import load_yaml
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def plan_experiment(experiment: Experiment, runs: Path) -> PlannedRun:
     """Plan the cells of an experiment that has been read. Raises the errors of `plan`."""
     if experiment.budgets or experiment.ending.interval is not None:
         with deferred("slow to import, needed by few experiments"):
-            from mplab.run.metrics import check_metrics
+            from mplab.run.hostside.metrics import check_metrics
         check_metrics(experiment)
     plan_made, learnt = learn(plan_of(experiment), experiment, runs)
     return PlannedRun(experiment, plan_made, runs, learnt)

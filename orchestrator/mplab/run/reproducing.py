@@ -14,8 +14,8 @@ from mplab.analysis.bundle.rebuild import Rebuilt, rebuild
 from mplab.analysis.record.run import read_run
 from mplab.analysis.text import plural
 from mplab.base.errors import GateError, InputError, MplabError
-from mplab.run import host, ready
 from mplab.run.executing import RunResult, execute
+from mplab.run.hostside import host, ready
 from mplab.run.planning import PlannedRun, load, plan_of
 from mplab.run.progress import SILENT, RunCallbacks
 from mplab.run.resuming import changed_files, experiment_as_in

@@ -11,13 +11,13 @@ from mplab.format.manifest import GitRecord, Manifest
 from mplab.format.plan import Plan
 from mplab.format.runevents import RunEvent, RunResumed
 from mplab.lab.catalog import catalog
-from mplab.run import host, ready
-from mplab.run.beginning import held, set_deadline
 from mplab.run.executing import RunResult, conclude, finish, report_page
+from mplab.run.hostside import host, ready
+from mplab.run.hostside.beginning import held, set_deadline
 from mplab.run.planning import PlannedRun, learn, plan_of
 from mplab.run.progress import SILENT, RunCallbacks, RunProgress
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.experiments.experiment import Experiment
 
 
 def plan_rest(run: Path | str, *, failed: bool = False) -> PlannedRun:
@@ -116,7 +116,7 @@ def _complete(directory: RunDirectory, *, report: bool, watch: RunCallbacks) -> 
             summary = conclude(directory, report=report, watch=watch)
     elif report:
         with deferred("slow to import, and only for the report"):
-            from mplab.run.concluding import summary_of
+            from mplab.run.hostside.concluding import summary_of
         summary = summary_of(directory.path)
     else:
         summary = None

@@ -12,9 +12,9 @@ from mplab.base.files import explained, sync, sync_tree, write_new
 from mplab.format.cell import AttemptRecord, CellRecord
 from mplab.format.manifest import Manifest
 from mplab.format.record import read_record, write_record
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
-from mplab.userfiles.resolve import Catalog, load_experiment
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.resolve import Catalog, load_experiment
+from mplab.userfiles.labs.labuse import VIRTUAL, LabUse, use_lab
 
 RUNS = Path("runs")
 """Folder of runs, unless another one is named."""
@@ -33,7 +33,7 @@ class RunDirectory:
         self.experiment_file = path / "experiment.yaml"
         """The experiment file, an unchanged copy."""
         self.kept_dir = path / "experiment"
-        """Folder of the experiment's other source files (`mplab.userfiles.layers.kept_files`), if any."""
+        """Folder of the experiment's other source files (`mplab.userfiles.experiments.layers.kept_files`), if any."""
         self.lab_file = path / "lab.yaml"
         """The lab file, an unchanged copy; missing if the run uses the default virtual lab."""
         self.manifest_file = path / "manifest.json"

@@ -18,8 +18,8 @@ from mplab.drivers.phone import Phone
 from mplab.drivers.ui import BrowserUi
 from mplab.scenarios.base import AnyScenario, Context
 from mplab.scenarios.base.protocol import Tools
-from mplab.userfiles.check import Checker
-from mplab.userfiles.yaml import parse_yaml
+from mplab.userfiles.strict.check import Checker
+from mplab.userfiles.strict.yaml import parse_yaml
 
 Reply = Callable[[Sequence[str]], CommandResult]
 """Function that returns the result of a command line, in place of the phone."""

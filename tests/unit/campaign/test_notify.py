@@ -15,8 +15,8 @@ import trustme
 from mplab.base.errors import InputError
 from mplab.campaign.notify import Delivery, Message, Notifier, check_notify
 from mplab.format.campaignfile import KINDS, MailFile, NotifyFile
-from mplab.userfiles.check import Checker
-from mplab.userfiles.yaml import load_yaml
+from mplab.userfiles.strict.check import Checker
+from mplab.userfiles.strict.yaml import load_yaml
 from tests.unit.campaign.receivers import HttpReceiver, SmtpReceiver, http_receiver, silent_server, smtp_receiver
 
 SECRET = "s3cr3t-Token"  # noqa: S105 - made up

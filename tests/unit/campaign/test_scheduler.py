@@ -28,8 +28,8 @@ from mplab.format.campaignevents import (
 )
 from mplab.format.events import EventLog, read_events
 from mplab.format.runevents import RunEvent
-from mplab.run import host
 from mplab.run.control import request
+from mplab.run.hostside import host
 from mplab.run.run_directory import new_run_id
 
 SCRIPT = Path(__file__).with_name("script.py")

@@ -16,7 +16,7 @@ from mplab.analysis.errors import BundleError
 from mplab.analysis.pipeline import analyze
 from mplab.base.errors import GateError, InputError, MplabError
 from mplab.cli.main import app
-from mplab.run import host
+from mplab.run.hostside import host
 from tests.unit.analysis.synthetic import Synthetic, toy_scenario
 
 RUN = "20260922T101500Z-demo-abc123"

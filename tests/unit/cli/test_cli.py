@@ -13,7 +13,7 @@ from mplab.base.errors import InputError
 from mplab.cli.main import app, main
 from mplab.cli.options import find_run
 from mplab.cli.output import duration
-from mplab.userfiles.lab import load_lab
+from mplab.userfiles.labs.lab import load_lab
 
 VERBS = [
     *"init doctor plan run resume status analyze figures report".split(),  # noqa: SIM905

@@ -18,9 +18,9 @@ from mplab.cli.main import app
 from mplab.format.events import read_events
 from mplab.format.runevents import RunEvent, RunPlanned
 from mplab.lab.catalog import catalog
-from mplab.run.concluding import summary_of
-from mplab.run.junit import junit_xml
-from mplab.userfiles.resolve import load_experiment
+from mplab.run.hostside.concluding import summary_of
+from mplab.run.hostside.junit import junit_xml
+from mplab.userfiles.experiments.resolve import load_experiment
 from tests.unit.analysis.synthetic import Synthetic, toy_scenario
 
 NIGHTS = 5

@@ -14,13 +14,13 @@ from mplab.cli.options import naming_options
 from mplab.format.manifest import LabRecord, Manifest
 from mplab.format.record import utc_now
 from mplab.lab.catalog import catalog
-from mplab.run import host, ready
+from mplab.run.hostside import host, ready
+from mplab.run.hostside.ready import check_lab, outside, remember_lab
 from mplab.run.planning import plan_of
-from mplab.run.ready import check_lab, outside, remember_lab
 from mplab.run.reproducing import plan_again
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles.lab import load_lab
-from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
+from mplab.userfiles.labs.lab import load_lab
+from mplab.userfiles.labs.labuse import VIRTUAL, LabUse, use_lab
 
 EXPERIMENT = (
     "mplab: 1\nname: theirs\nscenarios: [download]\ntransports: [sptcp-wifi]\nlinks: [baseline]\nrepetitions: 1\n"

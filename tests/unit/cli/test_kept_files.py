@@ -10,12 +10,12 @@ from mplab.base.errors import InputError
 from mplab.base.programs import MPFLEX
 from mplab.drivers.transport import DRIVERS, make_transport
 from mplab.lab.catalog import catalog
-from mplab.run.beginning import begin
+from mplab.run.hostside.beginning import begin
 from mplab.run.planning import PlannedRun, load, plan_of
 from mplab.run.resuming import changed_files, check_unchanged, experiment_as_in
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles.app import app_files
-from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.experiments.app import app_files
+from mplab.userfiles.experiments.experiment import Experiment
 
 EXPERIMENT = """\
 mplab: 1

@@ -11,7 +11,7 @@ from mplab.cli.main import app
 from mplab.cli.options import complete_links
 from mplab.cli.verbs.parts.links.drawing import text_drawing
 from mplab.lab.catalog import LINKS_DIR
-from mplab.userfiles.link import load_link
+from mplab.userfiles.links.link import load_link
 
 ROOT = Path(__file__).parents[3]
 

@@ -129,7 +129,7 @@ def test_a_run_on_a_disk_that_takes_nothing_is_not_analysed_and_says_why(
     def refuse(*_arguments: object, **_named: object) -> None:
         raise OSError(30, "Read-only file system", str(run / "report" / ".index.html.x"))
 
-    monkeypatch.setattr("mplab.run.concluding.analyze_run", refuse)
+    monkeypatch.setattr("mplab.run.hostside.concluding.analyze_run", refuse)
     code, text = failed("analyze", str(run))
     assert code == 1
     assert "Read-only file system: the analysis writes into the run directory. Make it writable" in text

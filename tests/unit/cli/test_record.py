@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from mplab.base.hierarchy import Bounds, UiNode, write_hierarchy
 from mplab.cli.main import app
 from mplab.drivers.ui.recording import ways_to
-from mplab.userfiles.app import FILE, load_android_app
+from mplab.userfiles.experiments.app import FILE, load_android_app
 
 BOX = Bounds(0, 0, 100, 100)
 

@@ -20,13 +20,14 @@ from mplab.format.manifest import GitRecord
 from mplab.format.plan import CellSpec
 from mplab.format.runevents import CellFinished, RunEvent, RunFinished, RunStarted
 from mplab.lab.resources import VIRTUAL_LAB
-from mplab.run import concluding, hosting, ready, resuming
-from mplab.run.beginning import begin
+from mplab.run import resuming
 from mplab.run.executing import RunResult
+from mplab.run.hostside import concluding, hosting, ready
+from mplab.run.hostside.beginning import begin
 from mplab.run.planning import plan
 from mplab.run.progress import SILENT, RunCallbacks, RunProgress
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.experiments.experiment import Experiment
 from tests.fakes.eventlines import read_lines
 
 EXPERIMENT = """\
@@ -241,7 +242,7 @@ def test_resume_says_when_the_checkout_is_another_one(
     experiment: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = begun(experiment, runs)
-    monkeypatch.setattr("mplab.run.host.describe_git", lambda: GitRecord(commit="0123abc", dirty=False))
+    monkeypatch.setattr("mplab.run.hostside.host.describe_git", lambda: GitRecord(commit="0123abc", dirty=False))
     monkeypatch.setattr(resuming, "finish", lambda *_, **_options: RunResult(directory.path, RunProgress(), None))
     result = mplab("resume", directory.path)
     assert "this is 0123abc: scenarios, pages and services may differ" in result.stderr

@@ -21,8 +21,8 @@ from mplab.format.units import DurationS, SizeBytes
 from mplab.lab.catalog import LINKS_DIR, scenario_names
 from mplab.lab.session import condition_of
 from mplab.scenarios.base import Parameters
-from mplab.userfiles.explain import ParameterInfo, parameters_of
-from mplab.userfiles.link import load_link, read_link_file
+from mplab.userfiles.experiments.explain import ParameterInfo, parameters_of
+from mplab.userfiles.links.link import load_link, read_link_file
 
 
 def listed() -> list[dict[str, Any]]:

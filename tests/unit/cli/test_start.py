@@ -46,7 +46,7 @@ def imported_by(code: str) -> set[str]:
     return {name.partition(".")[0] for name in modules_after(code)}
 
 
-@pytest.mark.parametrize("code", ["import mplab.run.inside", PLAN, FROM_PYTHON])
+@pytest.mark.parametrize("code", ["import mplab.run.labside.inside", PLAN, FROM_PYTHON])
 def test_nothing_slow_is_imported_before_it_is_needed(code: str) -> None:
     modules = imported_by(code)
     assert {"mplab", "pydantic"} <= modules

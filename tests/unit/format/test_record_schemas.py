@@ -14,7 +14,7 @@ from mplab.format.manifest import Manifest
 from mplab.format.record import json_of
 from mplab.lab.catalog import catalog
 from mplab.run.blocks import make_plan
-from mplab.userfiles.resolve import load_experiment
+from mplab.userfiles.experiments.resolve import load_experiment
 from tests.fakes.bench import RunBench, experiment_text
 from tests.fakes.eventlines import read_lines
 

@@ -16,8 +16,8 @@ from mplab.format.manifest import GitRecord, HostRecord, LabRecord, Manifest
 from mplab.format.record import json_of
 from mplab.lab.catalog import catalog
 from mplab.run.blocks import make_plan
-from mplab.userfiles.link import list_links, load_links
-from mplab.userfiles.resolve import load_experiment
+from mplab.userfiles.experiments.resolve import load_experiment
+from mplab.userfiles.links.link import list_links, load_links
 
 LINKS = CHECKOUT / "router-configs" / "links"
 OLD: dict[str, Any] = {

@@ -11,7 +11,7 @@ import pytest
 from mplab.base.errors import DeviceError, InvalidCellError
 from mplab.drivers.phone.settings import AndroidPhoneFile
 from mplab.lab.android import AndroidLab, AndroidSide, FilmPart, PhoneCheckPart, PhoneLook
-from mplab.userfiles.app import AndroidApp
+from mplab.userfiles.experiments.app import AndroidApp
 
 WAY = "one: IPv6 is open: its ip6tables rules are gone; apps may go past the transport"
 

@@ -14,9 +14,9 @@ from mplab.cli.main import app
 from mplab.lab.base import BaseLab
 from mplab.lab.catalog import catalog
 from mplab.lab.driver import LabSettings, PhoneDriver, phone_driver
-from mplab.userfiles.labuse import use_lab
-from mplab.userfiles.phone import PhoneKind
-from mplab.userfiles.resolve import load_experiment
+from mplab.userfiles.experiments.resolve import load_experiment
+from mplab.userfiles.labs.labuse import use_lab
+from mplab.userfiles.labs.phone import PhoneKind
 from tests.foreign import Foreign, installed
 
 DRIVER = '''
@@ -25,7 +25,7 @@ from pydantic import Field
 from mplab.base.findings import Finding
 from mplab.lab.base import BaseLab
 from mplab.lab.driver import PhoneDriver
-from mplab.userfiles.lab import PhoneFile
+from mplab.userfiles.labs.lab import PhoneFile
 
 
 class BenchPhoneFile(PhoneFile):

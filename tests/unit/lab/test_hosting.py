@@ -9,7 +9,7 @@ from mplab.base.errors import LabNotReadyError
 from mplab.drivers.proxy.docker.hosting import VARIABLE, HostedStack, profiles_of
 from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.lab.hosting import hosted, prepared
-from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
+from mplab.userfiles.labs.labuse import VIRTUAL, LabUse, use_lab
 
 
 def lab(folder: Path, engine: str = "") -> LabUse:

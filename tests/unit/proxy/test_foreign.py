@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mplab.base.programs import CHECKOUT
-from mplab.userfiles.proxyfile import models
+from mplab.userfiles.labs.proxyfile import models
 from tests.foreign import installed
 
 DRIVER = '''
@@ -22,7 +22,7 @@ from pydantic import Field
 
 from mplab.base.findings import Finding
 from mplab.drivers.proxy import ProxyDriver
-from mplab.userfiles.proxyfile import ProxyFile
+from mplab.userfiles.labs.proxyfile import ProxyFile
 
 
 class RentedFile(ProxyFile):
@@ -60,7 +60,7 @@ from pydantic import Field
 
 from mplab.drivers.proxy import ProxyDriver
 from mplab.drivers.proxy.byhand import Check, ServiceState
-from mplab.userfiles.proxyfile import ProxyFile
+from mplab.userfiles.labs.proxyfile import ProxyFile
 
 
 class SharedFile(ProxyFile):

@@ -13,7 +13,7 @@ from mplab.format.record import json_of
 from mplab.format.runevents import CellFinished, CellRetried, CellStarted, RunStarted, planned_event
 from mplab.run.blocks import make_plan
 from mplab.run.planning import learn
-from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.experiments.experiment import Experiment
 from tests.unit.test_plan import Parameters, experiment
 
 ASKED = experiment(scenarios=2, transports=2, links=2, repetitions=2)

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 from mplab.format.plan import CellSpec
 from mplab.format.runevents import CellFinished, CellStarted, RunEvent
-from mplab.run.junit import junit_xml, write_junit
+from mplab.run.hostside.junit import junit_xml, write_junit
 
 
 def suite(events: list[RunEvent]) -> ET.Element:

@@ -18,8 +18,8 @@ from mplab.format.record import json_of, utc_now
 from mplab.run.blocks import make_plan
 from mplab.run.run_directory import RunDirectory
 from mplab.scenarios.base import Parameters
-from mplab.userfiles.experiment import Experiment, ScenarioUse, TransportUse
-from mplab.userfiles.labuse import VIRTUAL
+from mplab.userfiles.experiments.experiment import Experiment, ScenarioUse, TransportUse
+from mplab.userfiles.labs.labuse import VIRTUAL
 
 STARTED = "2026-03-01T12:00:00Z"
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mplab.base.errors import InterruptedRunError, MplabError, StepError
-from mplab.run.hooks import HookRunner
 from mplab.run.hostrpc import Answer
+from mplab.run.hostside.hooks import HookRunner
 from tests.fakes.bench import FakeOutside, RunBench, catalog_with
 
 Planned = Callable[..., RunBench]

@@ -17,13 +17,14 @@ from mplab.base.lock import resource_lock
 from mplab.format.events import read_events
 from mplab.format.manifest import GitRecord
 from mplab.format.runevents import ContinueAsked, PauseAsked, RunEvent
-from mplab.run import concluding, hosting, metrics, planning, ready, resuming, run_directory
-from mplab.run.hooks import HookRunner
-from mplab.run.hosting import _Follower
-from mplab.run.run import RunLoop
+from mplab.run import planning, resuming, run_directory
+from mplab.run.hostside import concluding, hosting, metrics, ready
+from mplab.run.hostside.hooks import HookRunner
+from mplab.run.hostside.hosting import _Follower
+from mplab.run.labside.run import RunLoop
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles import resolve
-from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.experiments import resolve
+from mplab.userfiles.experiments.experiment import Experiment
 from tests.fakes.bench import FakeOutside, catalog_with, experiment_text
 from tests.fakes.lab import FakeLab
 from tests.fakes.scenario import FakeScenario
@@ -76,10 +77,10 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     harness = Desk(tmp_path, lab, FakeScenario(lab.script))
     monkeypatch.setattr("mplab.base.lock.default_lock_directory", lambda: tmp_path / "locks")
     monkeypatch.setattr(ready, "check_ready_for", lambda _experiment: None)
-    monkeypatch.setattr("mplab.run.host.describe_versions", lambda _programs: {})
-    monkeypatch.setattr("mplab.run.host.describe_git", lambda: GitRecord(commit=None, dirty=False))
+    monkeypatch.setattr("mplab.run.hostside.host.describe_versions", lambda _programs: {})
+    monkeypatch.setattr("mplab.run.hostside.host.describe_git", lambda: GitRecord(commit=None, dirty=False))
     monkeypatch.setattr(hosting, "_run_inside", harness.inside)
-    for module in ("mplab.lab.catalog", "mplab.run.planning", "mplab.run.resuming", "mplab.run.ready"):
+    for module in ("mplab.lab.catalog", "mplab.run.planning", "mplab.run.resuming", "mplab.run.hostside.ready"):
         monkeypatch.setattr(f"{module}.catalog", lambda: catalog_with(harness.scenario))
     read = resolve.load_experiment
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from mplab.format.runevents import RunEvent
-from mplab.run import hosting
+from mplab.run.hostside import hosting
 from mplab.run.progress import RunCallbacks
 from tests.fakes.bench import catalog_with
 from tests.unit.run.conftest import Planned

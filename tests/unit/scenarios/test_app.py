@@ -10,7 +10,7 @@ from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import SCENARIOS_DIR
 from mplab.drivers.ui.dialogs import load_dialogs
 from mplab.format.selector import Selector
-from mplab.userfiles.app import FILE, load_android_app, load_android_apps, load_app
+from mplab.userfiles.experiments.app import FILE, load_android_app, load_android_apps, load_app
 
 GOOD = """\
 virtual:

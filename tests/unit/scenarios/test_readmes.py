@@ -11,7 +11,7 @@ import pytest
 from mplab.analysis.scores.plugins import load
 from mplab.base.plugins import SCENARIOS
 from mplab.lab.catalog import catalog, load_scenario, scenario_names
-from mplab.userfiles.resolve import load_experiment
+from mplab.userfiles.experiments.resolve import load_experiment
 
 _FENCED = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 _EXPERIMENT = "mplab: 1\nname: manual\ntransports: [sptcp-wifi]\nlinks: [baseline]\n"

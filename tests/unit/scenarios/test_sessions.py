@@ -16,7 +16,7 @@ from mplab.base.machine import CommandResult
 from mplab.base.plugins import SCENARIOS
 from mplab.lab.catalog import load_android_scenario, load_scenario, scenario_names
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
-from mplab.userfiles.app import load_android_apps
+from mplab.userfiles.experiments.app import load_android_apps
 
 WITH_UI = [name for name in scenario_names() if load_scenario(name).needs_ui]
 ANDROID = [name for name in scenario_names() if load_android_scenario(name) is not load_scenario(name)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from mplab.base.programs import CHECKOUT
-from mplab.userfiles.machines import kinds_of
+from mplab.userfiles.labs.machines import kinds_of
 from tests.foreign import installed
 
 BOX = '''
@@ -27,7 +27,7 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.findings import Finding
 from mplab.drivers.shaper.driver import MachineDriver
 from mplab.format.abilities import Abilities
-from mplab.userfiles.machine_fields import MachineFile
+from mplab.userfiles.labs.machine_fields import MachineFile
 
 
 class BoxFile(MachineFile):

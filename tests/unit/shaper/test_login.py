@@ -12,7 +12,7 @@ import pytest
 
 from mplab.base.errors import LabNotReadyError
 from mplab.drivers.shaper.tc.ssh import SshConnection, fingerprint
-from mplab.userfiles.machine_fields import SshFile
+from mplab.userfiles.labs.machine_fields import SshFile
 
 Connect = Callable[..., str]
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from mplab.drivers.shaper.tc.shell import ConnectionLostError
 from mplab.drivers.shaper.tc.ssh import SshConnection, fingerprint
-from mplab.userfiles.machine_fields import SshFile
+from mplab.userfiles.labs.machine_fields import SshFile
 
 
 class Refusing(paramiko.ServerInterface):

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict
 from mplab.drivers.transport import DRIVERS
 from mplab.format.units import DurationS, SizeBytes
 from mplab.scenarios.base import Parameters
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.resolve import Catalog, load_experiment
-from mplab.userfiles.transport import TransportInfo
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.resolve import Catalog, load_experiment
+from mplab.userfiles.experiments.transport import TransportInfo
 from tests.unrun_scenario import UnrunScenario
 
 

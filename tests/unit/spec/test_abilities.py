@@ -8,10 +8,10 @@ import pytest
 
 from mplab.base.errors import InputError
 from mplab.format.abilities import refusals
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.link import load_link
-from mplab.userfiles.machines import emulator
-from mplab.userfiles.resolve import Catalog, load_experiment
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.resolve import Catalog, load_experiment
+from mplab.userfiles.labs.machines import emulator
+from mplab.userfiles.links.link import load_link
 
 LTE = "lte: {down: 9 Mbit/s, up: 2 Mbit/s, rtt: 70 ms}"
 

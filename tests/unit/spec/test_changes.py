@@ -8,7 +8,7 @@ import pytest
 from mplab.base.errors import InputError
 from mplab.format.direction import GilbertElliott
 from mplab.format.link import LinkCondition, Moment
-from mplab.userfiles.link import list_links, load_link, load_links
+from mplab.userfiles.links.link import list_links, load_link, load_links
 
 LINKS = Path(__file__).parents[3] / "router-configs" / "links"
 PATHS = """\

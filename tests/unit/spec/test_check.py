@@ -6,8 +6,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from mplab.base.errors import InputError
-from mplab.userfiles.check import Checker, raise_lines
-from mplab.userfiles.yaml import parse_yaml
+from mplab.userfiles.strict.check import Checker, raise_lines
+from mplab.userfiles.strict.yaml import parse_yaml
 
 
 class Inner(BaseModel):

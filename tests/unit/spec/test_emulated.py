@@ -12,9 +12,9 @@ from mplab.lab.catalog import android_app, catalog
 from mplab.lab.doctor import examine_lab
 from mplab.lab.driver import missing_on_phone, programs_of_lab
 from mplab.run.planning import plan_of
-from mplab.userfiles.app import android_apps
-from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
-from mplab.userfiles.resolve import Catalog, load_experiment
+from mplab.userfiles.experiments.app import android_apps
+from mplab.userfiles.experiments.resolve import Catalog, load_experiment
+from mplab.userfiles.labs.labuse import VIRTUAL, LabUse, use_lab
 
 EXPERIMENT = """\
 mplab: 1

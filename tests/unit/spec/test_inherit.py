@@ -8,7 +8,7 @@ from mplab.base.errors import InputError
 from mplab.format.direction import Direction, Queue
 from mplab.format.link import LinkCondition
 from mplab.format.path import PathCondition
-from mplab.userfiles.link import load_link
+from mplab.userfiles.links.link import load_link
 
 BASE = """\
 title: The base

@@ -11,11 +11,11 @@ from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import CHECKOUT
 from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.lab.catalog import catalog
-from mplab.userfiles.app import android_apps
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.internet import InternetFile, public_networks
-from mplab.userfiles.labuse import use_lab
-from mplab.userfiles.resolve import load_experiment
+from mplab.userfiles.experiments.app import android_apps
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.resolve import load_experiment
+from mplab.userfiles.labs.internet import InternetFile, public_networks
+from mplab.userfiles.labs.labuse import use_lab
 
 LAB = """\
 mplab: 1

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from mplab.cli.main import app
 from mplab.drivers.shaper.openwrt.driver import RouterFile
-from mplab.userfiles.lab import LabFile, load_lab
+from mplab.userfiles.labs.lab import LabFile, load_lab
 
 
 def written(tmp_path: Path) -> tuple[Path, LabFile]:

@@ -10,10 +10,10 @@ from mplab.base.errors import InputError
 from mplab.base.plugins import PHONES
 from mplab.base.programs import CHECKOUT
 from mplab.run.blocks import make_plan
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.labuse import VIRTUAL, find_lab, use_lab
-from mplab.userfiles.machines import abilities
-from mplab.userfiles.resolve import Catalog, load_experiment
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.resolve import Catalog, load_experiment
+from mplab.userfiles.labs.labuse import VIRTUAL, find_lab, use_lab
+from mplab.userfiles.labs.machines import abilities
 
 Load = Callable[..., Experiment]
 

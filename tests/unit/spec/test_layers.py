@@ -7,11 +7,11 @@ import pytest
 
 from mplab.base.errors import InputError
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.inherit import merge
-from mplab.userfiles.labuse import VIRTUAL
-from mplab.userfiles.layers import kept_files, merged, read_layers
-from mplab.userfiles.resolve import Catalog, load_experiment
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.layers import kept_files, merged, read_layers
+from mplab.userfiles.experiments.resolve import Catalog, load_experiment
+from mplab.userfiles.labs.labuse import VIRTUAL
+from mplab.userfiles.strict.inherit import merge
 
 BASE = """
 mplab: 1

@@ -9,7 +9,7 @@ from mplab.base.errors import InputError
 from mplab.format.direction import Direction, GilbertElliott, Queue
 from mplab.format.link import LinkCondition
 from mplab.format.path import PathCondition
-from mplab.userfiles.link import link_names, list_links, load_link, load_links
+from mplab.userfiles.links.link import link_names, list_links, load_link, load_links
 
 LINKS = Path(__file__).parents[3] / "router-configs" / "links"
 

@@ -9,13 +9,13 @@ import pytest
 from pydantic import BaseModel
 
 from mplab.cli.schema import experiment_schema, link_schema
-from mplab.userfiles.changes import ChangeFile
-from mplab.userfiles.experiment import Experiment, ExperimentFile
-from mplab.userfiles.link import LinkFile, load_link, load_links
-from mplab.userfiles.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
-from mplab.userfiles.resolve import Catalog, load_experiment
-from mplab.userfiles.sweep import SweptDirection, SweptPath
-from mplab.userfiles.yaml import parse_yaml
+from mplab.userfiles.experiments.experiment import Experiment, ExperimentFile
+from mplab.userfiles.experiments.resolve import Catalog, load_experiment
+from mplab.userfiles.links.changes import ChangeFile
+from mplab.userfiles.links.link import LinkFile, load_link, load_links
+from mplab.userfiles.links.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
+from mplab.userfiles.links.sweep import SweptDirection, SweptPath
+from mplab.userfiles.strict.yaml import parse_yaml
 
 DOCS = Path(__file__).parents[3] / "docs"
 MANUAL = (DOCS / "experiment-files.md").read_text(encoding="utf-8")

@@ -14,9 +14,9 @@ from mplab.format.experiment import Tolerance
 from mplab.format.palette import distinct_styles
 from mplab.format.record import json_of
 from mplab.scenarios.base import Parameters
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.labuse import VIRTUAL
-from mplab.userfiles.resolve import Catalog, load_experiment
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.resolve import Catalog, load_experiment
+from mplab.userfiles.labs.labuse import VIRTUAL
 from tests.unrun_scenario import UnrunScenario
 
 Load = Callable[..., Experiment]

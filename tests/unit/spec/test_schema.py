@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from mplab.base.plugins import PHONES
 from mplab.cli.schema import DIRECTORY, schema_files, write_schemas
 from mplab.cli.schema import LAB as LAB_SCHEMA
-from mplab.userfiles.machines import kinds_of
+from mplab.userfiles.labs.machines import kinds_of
 
 ROOT = Path(__file__).parents[3]
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.yaml"))

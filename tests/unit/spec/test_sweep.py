@@ -8,9 +8,9 @@ import pytest
 from mplab.base.errors import InputError
 from mplab.format.link import LinkCondition
 from mplab.run.blocks import make_plan
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.link import load_link, load_links
-from mplab.userfiles.resolve import Catalog
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.resolve import Catalog
+from mplab.userfiles.links.link import load_link, load_links
 
 PATHS = """\
 title: Some paths

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mplab.userfiles.link import load_link
-from mplab.userfiles.timeline import LinkTimeline, timeline_of
+from mplab.userfiles.links.link import load_link
+from mplab.userfiles.links.timeline import LinkTimeline, timeline_of
 
 PATHS = """\
 wifi: {down: 8 Mbit/s, up: 2 Mbit/s, rtt: 50 ms}

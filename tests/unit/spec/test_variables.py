@@ -9,10 +9,10 @@ from hypothesis import given as drawn
 from hypothesis import strategies
 
 from mplab.base.errors import InputError
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.resolve import Catalog, load_experiment
-from mplab.userfiles.variables import fill, parse_given, read_given, render_given
-from mplab.userfiles.yaml import Document, parse_yaml
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.resolve import Catalog, load_experiment
+from mplab.userfiles.experiments.variables import fill, parse_given, read_given, render_given
+from mplab.userfiles.strict.yaml import Document, parse_yaml
 
 Load = Callable[..., Experiment]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mplab.base.errors import InputError
-from mplab.userfiles.yaml import Document, load_yaml, parse_yaml, path_text
+from mplab.userfiles.strict.yaml import Document, load_yaml, parse_yaml, path_text
 
 
 def document(text: str) -> Document:

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mplab.base.findings import Finding
 from mplab.drivers.transport import TransportDriver
 from mplab.drivers.transport.single_path import SinglePathTcp
-from mplab.userfiles.transport import TransportStyle
+from mplab.userfiles.experiments.transport import TransportStyle
 
 
 class TunnelOptions(BaseModel):

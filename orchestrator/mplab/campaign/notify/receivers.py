@@ -20,8 +20,8 @@ from mplab.base.files import read_secret
 from mplab.campaign.notify.message import URGENT, Message, NotDeliveredError, connection_problem
 from mplab.format.campaignfile import MailFile, NotifyFile, WebhookFile
 from mplab.format.names import is_loopback
-from mplab.userfiles.check import Checker
-from mplab.userfiles.yaml import KeyPath
+from mplab.userfiles.strict.check import Checker
+from mplab.userfiles.strict.yaml import KeyPath
 
 
 def beside(folder: Path, path: str) -> Path:

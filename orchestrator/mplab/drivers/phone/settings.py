@@ -8,9 +8,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from mplab.format.names import pattern_schema, text_like
 from mplab.format.units import DurationS, SizeBytes
-from mplab.userfiles.app import AppOf, UiName
-from mplab.userfiles.lab import PhoneFile
-from mplab.userfiles.machine_fields import InterfaceName
+from mplab.userfiles.experiments.app import AppOf, UiName
+from mplab.userfiles.labs.lab import PhoneFile
+from mplab.userfiles.labs.machine_fields import InterfaceName
 
 _SERIAL = re.compile(r"[A-Za-z0-9._:\[\]-]{1,128}")
 _PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")

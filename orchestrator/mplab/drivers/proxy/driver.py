@@ -18,7 +18,7 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.findings import Finding
 from mplab.base.plugins import PROXIES
 from mplab.drivers.proxy.byhand import Chosen
-from mplab.userfiles.proxyfile import ProxyFile, ProxyKind
+from mplab.userfiles.labs.proxyfile import ProxyFile, ProxyKind
 
 if TYPE_CHECKING:
     from mplab.drivers.proxy.byhand import ByHand

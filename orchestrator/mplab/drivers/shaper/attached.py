@@ -7,8 +7,8 @@ from typing import Required, TypedDict
 from mplab.base.errors import LabNotReadyError
 from mplab.drivers.shaper.protocol import HeldMachine, PacketSelector, PathMeasurement
 from mplab.format.path import OPEN, PathCondition
-from mplab.userfiles.labuse import NOT_SHAPED
-from mplab.userfiles.machines import AttachedPath
+from mplab.userfiles.labs.labuse import NOT_SHAPED
+from mplab.userfiles.labs.machines import AttachedPath
 
 Prober = Callable[[Mapping[str, PathCondition]], Mapping[str, PathMeasurement]]
 

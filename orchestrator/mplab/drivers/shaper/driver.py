@@ -24,7 +24,7 @@ from mplab.base.drivers import Drivers
 from mplab.base.findings import Finding
 from mplab.base.plugins import SHAPERS
 from mplab.base.programs import Program
-from mplab.userfiles.machines import Section, ShaperKind, ShapingMachine, emulator
+from mplab.userfiles.labs.machines import Section, ShaperKind, ShapingMachine, emulator
 
 if TYPE_CHECKING:
     from mplab.base.nodes import Node

@@ -21,7 +21,7 @@ from mplab.base.lock import resource_lock
 from mplab.base.undo import UndoJournal, UndoStack
 from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.drivers.shaper.protocol import HeldMachine
-from mplab.userfiles.machines import ShapingMachine
+from mplab.userfiles.labs.machines import ShapingMachine
 
 _LONGEST_NAME = 60
 

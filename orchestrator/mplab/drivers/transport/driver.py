@@ -13,7 +13,7 @@ from mplab.base.paths import RMNET, WLAN
 from mplab.base.plugins import TRANSPORTS
 from mplab.drivers.phone.kernel import KernelMptcp, PhoneFacts
 from mplab.drivers.transport.protocol import Transport
-from mplab.userfiles.transport import TransportInfo
+from mplab.userfiles.experiments.transport import TransportInfo
 
 _Options = TypeVar("_Options", bound=BaseModel)
 _NETWORKS = {WLAN: "WiFi", RMNET: "cellular"}

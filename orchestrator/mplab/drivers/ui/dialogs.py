@@ -15,9 +15,9 @@ from mplab.base.hierarchy import UiNode
 from mplab.base.programs import SCENARIOS_DIR
 from mplab.drivers.ui.matching import find_node, package_of
 from mplab.format.selector import Selector
-from mplab.userfiles.app import Text, Ways, selector_of
-from mplab.userfiles.check import Checker
-from mplab.userfiles.yaml import load_yaml
+from mplab.userfiles.experiments.app import Text, Ways, selector_of
+from mplab.userfiles.strict.check import Checker
+from mplab.userfiles.strict.yaml import load_yaml
 
 DIALOGS_FILE = SCENARIOS_DIR / "dialogs.yaml"
 

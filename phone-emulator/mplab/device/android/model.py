@@ -10,8 +10,8 @@ from mplab.base.errors import InputError
 from mplab.base.suggest import show, unknown
 from mplab.device.screen.protocol import InstalledPackage
 from mplab.format.units import SizeBytes
-from mplab.userfiles.check import Checker
-from mplab.userfiles.yaml import load_yaml
+from mplab.userfiles.strict.check import Checker
+from mplab.userfiles.strict.yaml import load_yaml
 
 PHONES_DIR = Path(__file__).resolve().parents[1] / "phones"
 """Folder of the phone files that come with mplab."""

@@ -9,8 +9,8 @@ from pydantic import BaseModel
 from mplab.base.suggest import unknown
 from mplab.device.screen.script import FILE_KEYS, FILES, NAMED, RESERVED, Action, AppScript, Widget
 from mplab.format.units import parse_duration_s
-from mplab.userfiles.check import Checker
-from mplab.userfiles.yaml import KeyPath, load_yaml
+from mplab.userfiles.strict.check import Checker
+from mplab.userfiles.strict.yaml import KeyPath, load_yaml
 
 
 def load_script(path: Path) -> AppScript:

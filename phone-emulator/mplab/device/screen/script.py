@@ -29,7 +29,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from mplab.base.suggest import show
 from mplab.format.units import DurationS
-from mplab.userfiles.yaml import KeyPath
+from mplab.userfiles.strict.yaml import KeyPath
 
 _PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,39}")

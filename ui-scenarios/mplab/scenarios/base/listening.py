@@ -16,7 +16,7 @@ from mplab.drivers.ui import BrowserUi
 from mplab.format.units import DurationS, between
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import Parameters, Scenario, Session
-from mplab.userfiles.app import App
+from mplab.userfiles.experiments.app import App
 
 RECORDING = "sound.wav"
 """Name of the recording in the cell's folder."""

@@ -15,7 +15,7 @@ from mplab.drivers.ui import BrowserUi
 from mplab.format.units import DurationS
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import Parameters, Scenario, Session
-from mplab.userfiles.app import App
+from mplab.userfiles.experiments.app import App
 
 MAX_TEST_S = 120.0
 """Smallest time limit of a test, s: the longest test of an app in baerts2015 §4.3."""

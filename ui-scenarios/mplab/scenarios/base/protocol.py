@@ -14,7 +14,7 @@ from mplab.drivers.ui import AppUi, BrowserFactory
 
 if TYPE_CHECKING:
     from mplab.base.browser.tab import DevTools
-    from mplab.userfiles.app import AndroidApp
+    from mplab.userfiles.experiments.app import AndroidApp
 
 
 class Observer(Protocol):

@@ -17,7 +17,7 @@ from mplab.drivers.ui.evidence import keep_screen
 from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import Parameters, Scenario, Session
-from mplab.userfiles.app import App
+from mplab.userfiles.experiments.app import App
 
 MAX_TEST_S = 120.0
 """Longest test of an app, s (baerts2015 §4.3). An upload that needs more is cancelled and scored."""

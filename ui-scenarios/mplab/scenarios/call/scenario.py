@@ -15,7 +15,7 @@ from mplab.base.errors import CheckError, StepError
 from mplab.drivers.ui import BrowserUi
 from mplab.format.units import DurationS
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
-from mplab.userfiles.app import load_app
+from mplab.userfiles.experiments.app import load_app
 
 from . import page, quality, stalls
 from .quality import Clock

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from mplab.scenarios.base.playback import PlaybackParameters, PlaybackScenario
-from mplab.userfiles.app import load_app
+from mplab.userfiles.experiments.app import load_app
 
 
 class DailymotionParameters(PlaybackParameters):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from mplab.scenarios.base.upload import UploadParameters, UploadScenario
-from mplab.userfiles.app import load_app
+from mplab.userfiles.experiments.app import load_app
 
 
 class DriveParameters(UploadParameters):

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from mplab.format.units import DurationS
 from mplab.scenarios.base.upload import Size, UploadParameters, UploadScenario
-from mplab.userfiles.app import load_app
+from mplab.userfiles.experiments.app import load_app
 
 
 class DropboxParameters(UploadParameters):

@@ -17,7 +17,7 @@ from mplab.drivers.ui import BrowserUi
 from mplab.drivers.ui.evidence import keep_screen
 from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
-from mplab.userfiles.app import load_app
+from mplab.userfiles.experiments.app import load_app
 
 APP = load_app(Path(__file__).parent)
 ACTIONS = ("refresh", "status", "photo", "nearby", "check-in")

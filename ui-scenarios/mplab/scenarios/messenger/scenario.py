@@ -19,7 +19,7 @@ from mplab.drivers.origin.content import png
 from mplab.drivers.ui import BrowserUi
 from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
-from mplab.userfiles.app import load_app
+from mplab.userfiles.experiments.app import load_app
 
 from .messages import Kind, MessengerReport, PlannedMessage, observations, unshown
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mplab.scenarios.base import Context
 from mplab.scenarios.base.listening import ListeningParameters, ListeningScenario, Player
-from mplab.userfiles.app import load_app
+from mplab.userfiles.experiments.app import load_app
 
 
 class RadioParameters(ListeningParameters):

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base import Context
 from mplab.scenarios.base.listening import ListeningParameters, ListeningScenario, Player
-from mplab.userfiles.app import load_app
+from mplab.userfiles.experiments.app import load_app
 
 SMALLEST_BYTES, LARGEST_BYTES = 1_000, 1_000_000
 

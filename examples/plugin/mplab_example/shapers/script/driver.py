@@ -21,8 +21,8 @@ from mplab.drivers.shaper.protocol import PacketSelector, PathState
 from mplab.drivers.shaper.restore import restore_argv
 from mplab.format.abilities import Abilities
 from mplab.format.direction import Direction, Discipline
-from mplab.userfiles.machine_fields import InterfaceName, MachineFile
-from mplab.userfiles.machines import Section, ShapingMachine
+from mplab.userfiles.labs.machine_fields import InterfaceName, MachineFile
+from mplab.userfiles.labs.machines import Section, ShapingMachine
 
 DROP_TAIL: Discipline = "drop-tail"
 _TIMEOUT_S = 30.0

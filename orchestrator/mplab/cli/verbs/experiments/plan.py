@@ -4,7 +4,7 @@ from mplab.cli.options import ExperimentFile, JsonOption, LabOption, PhoneOption
 from mplab.cli.plan_table import show_plan
 from mplab.run import planning
 from mplab.run.run_directory import RUNS
-from mplab.userfiles.variables import parse_given
+from mplab.userfiles.experiments.variables import parse_given
 
 
 def plan(

@@ -22,7 +22,7 @@ from mplab.cli.run_display import RunDisplay, print_result
 from mplab.run.executing import execute
 from mplab.run.planning import plan
 from mplab.run.run_directory import RUNS
-from mplab.userfiles.variables import parse_given
+from mplab.userfiles.experiments.variables import parse_given
 
 
 def run(

@@ -11,7 +11,7 @@ from mplab.cli.options import JsonOption, RunsOption
 from mplab.cli.output import out, print_json, table
 from mplab.lab.doctor import examine, examine_lab
 from mplab.run.run_directory import RUNS
-from mplab.userfiles.lab import load_lab
+from mplab.userfiles.labs.lab import load_lab
 
 _STYLES = {"ok": "green", "warning": "yellow", "missing": "red"}
 

@@ -19,7 +19,7 @@ from mplab.drivers.phone.adb.quarantine import Quarantine
 from mplab.drivers.phone.adb.server import AdbServer, default_home
 from mplab.drivers.phone.settings import AdbPhoneFile
 from mplab.drivers.transport import chances
-from mplab.userfiles.lab import load_lab
+from mplab.userfiles.labs.lab import load_lab
 
 app = typer.Typer(no_args_is_help=True)
 

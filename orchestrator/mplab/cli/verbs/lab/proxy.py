@@ -13,7 +13,7 @@ from mplab.cli.options import JsonOption, check_name
 from mplab.cli.output import err, out, print_json, table
 from mplab.drivers.proxy import by_hand_drivers
 from mplab.drivers.proxy.byhand import ByHand, Chosen, ServiceState
-from mplab.userfiles.lab import load_lab
+from mplab.userfiles.labs.lab import load_lab
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -20,10 +20,10 @@ from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.drivers.shaper.owner import held_machines, undo_directory
 from mplab.drivers.shaper.protocol import HeldMachine, PathMeasurement
 from mplab.format.abilities import refusals
-from mplab.userfiles.check import raise_lines
-from mplab.userfiles.lab import LabFile, load_lab
-from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.machines import ShapingMachine, abilities
+from mplab.userfiles.labs.lab import LabFile, load_lab
+from mplab.userfiles.labs.labuse import LabUse
+from mplab.userfiles.labs.machines import ShapingMachine, abilities
+from mplab.userfiles.strict.check import raise_lines
 
 app = typer.Typer(no_args_is_help=True)
 

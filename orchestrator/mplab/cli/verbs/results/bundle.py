@@ -16,7 +16,7 @@ from mplab.analysis.text import plural
 from mplab.base.errors import InputError
 from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
 from mplab.cli.output import check_folder, err, out, print_json, writing
-from mplab.run import host
+from mplab.run.hostside import host
 from mplab.run.run_directory import RUNS
 
 

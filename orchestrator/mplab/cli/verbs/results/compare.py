@@ -13,7 +13,7 @@ from mplab.cli.output import err, out, print_json, table
 from mplab.cli.report_output import change_content
 from mplab.run.comparing import WINDOW, RunComparison
 from mplab.run.comparing import compare as compare_runs
-from mplab.run.junit import Case, checks_xml
+from mplab.run.hostside.junit import Case, checks_xml
 from mplab.run.run_directory import RUNS
 
 STYLES = {"worse": "red", "gone": "red", "better": "green", "too few": "dim", "no difference seen": "dim"}

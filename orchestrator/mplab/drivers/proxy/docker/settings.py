@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from mplab.base.suggest import show
-from mplab.userfiles.proxyfile import Address, ProxyFile
+from mplab.userfiles.labs.proxyfile import Address, ProxyFile
 
 DEFAULT_URL = "unix:///var/run/docker.sock"
 

@@ -16,7 +16,7 @@ from mplab.drivers.shaper.tc.base import TC
 from mplab.drivers.shaper.tc.capabilities import check_shaping, find_capabilities
 from mplab.drivers.shaper.tc.machine import RootedPhone
 from mplab.drivers.shaper.tc.shell import COMMAND_TIMEOUT_S, ConnectionLostError, check_result, whole_script
-from mplab.userfiles.machines import Section, ShapingMachine
+from mplab.userfiles.labs.machines import Section, ShapingMachine
 
 
 class AdbLink(Protocol):

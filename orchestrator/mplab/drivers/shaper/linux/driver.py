@@ -9,8 +9,8 @@ from mplab.drivers.shaper.restore import restore_argv
 from mplab.drivers.shaper.tc.base import TcDriver
 from mplab.drivers.shaper.tc.machine import LinuxHost
 from mplab.drivers.shaper.tc.shell import CommandShell, Shell
-from mplab.userfiles.machine_fields import DeadMan, Host, InterfaceName, SshFile
-from mplab.userfiles.machines import Section, ShapingMachine, known_driver
+from mplab.userfiles.labs.machine_fields import DeadMan, Host, InterfaceName, SshFile
+from mplab.userfiles.labs.machines import Section, ShapingMachine, known_driver
 
 if TYPE_CHECKING:
     from mplab.drivers.shaper.owner import Owner

@@ -15,8 +15,8 @@ from mplab.drivers.shaper.tc.capabilities import Capabilities, check_shaping, fi
 from mplab.drivers.shaper.tc.offloads import SHOW, parse_offloads
 from mplab.drivers.shaper.tc.shell import connected, quote
 from mplab.format.names import pattern_schema
-from mplab.userfiles.machine_fields import DeadMan, Host, InterfaceName, SshFile, named
-from mplab.userfiles.machines import Section, ShapingMachine, known_driver
+from mplab.userfiles.labs.machine_fields import DeadMan, Host, InterfaceName, SshFile, named
+from mplab.userfiles.labs.machines import Section, ShapingMachine, known_driver
 
 if TYPE_CHECKING:
     from mplab.drivers.shaper.openwrt.router import Router

@@ -10,8 +10,8 @@ from mplab.drivers.shaper.restore import restore_argv
 from mplab.drivers.shaper.tc.base import TcDriver
 from mplab.drivers.shaper.tc.machine import PHONE_STATE, RootedPhone
 from mplab.drivers.shaper.tc.shell import CommandShell
-from mplab.userfiles.machine_fields import DeadMan
-from mplab.userfiles.machines import Section, ShapingMachine
+from mplab.userfiles.labs.machine_fields import DeadMan
+from mplab.userfiles.labs.machines import Section, ShapingMachine
 
 if TYPE_CHECKING:
     from mplab.drivers.shaper.owner import Owner

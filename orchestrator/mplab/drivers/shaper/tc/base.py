@@ -11,7 +11,7 @@ from mplab.drivers.shaper.tc import guard
 from mplab.drivers.shaper.tc.capabilities import check_shaping, find_capabilities
 from mplab.drivers.shaper.tc.shell import ShellT, connected
 from mplab.format.abilities import Abilities
-from mplab.userfiles.machines import ShapingMachine
+from mplab.userfiles.labs.machines import ShapingMachine
 
 TC = Abilities(
     "traffic control (an OpenWrt router, a Linux server, a phone)",

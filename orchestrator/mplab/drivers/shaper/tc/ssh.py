@@ -20,7 +20,7 @@ from mplab.drivers.shaper.tc.shell import (
     check_result,
     whole_script,
 )
-from mplab.userfiles.machine_fields import SshFile
+from mplab.userfiles.labs.machine_fields import SshFile
 
 CONNECT_TIMEOUT_S = 10.0
 _KEEPALIVE_S = 5

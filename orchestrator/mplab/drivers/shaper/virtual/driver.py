@@ -14,8 +14,8 @@ from mplab.drivers.shaper.driver import InsideDriver, Wiring
 from mplab.drivers.shaper.openwrt.driver import RadioFile
 from mplab.drivers.shaper.tc.base import TC
 from mplab.drivers.shaper.virtual.image import kernel_release
-from mplab.userfiles.machine_fields import DeadMan, MachineFile
-from mplab.userfiles.machines import Section, ShapingMachine
+from mplab.userfiles.labs.machine_fields import DeadMan, MachineFile
+from mplab.userfiles.labs.machines import Section, ShapingMachine
 
 if TYPE_CHECKING:
     from mplab.base.nodes import Node

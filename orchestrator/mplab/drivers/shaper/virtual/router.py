@@ -28,7 +28,7 @@ from mplab.drivers.shaper.openwrt.driver import RouterFile
 from mplab.drivers.shaper.tc.ssh import SshConnection, fingerprint
 from mplab.drivers.shaper.virtual.driver import VirtualRouterFile
 from mplab.drivers.shaper.virtual.image import Port, build
-from mplab.userfiles.machines import ShapingMachine
+from mplab.userfiles.labs.machines import ShapingMachine
 
 MEMORY = "96M"
 _FIRST = ("nice", "-n", "-15")

@@ -11,7 +11,7 @@ from mplab.base.programs import MPFLEX
 from mplab.drivers.transport import Transport, TransportDriver, options_as
 from mplab.drivers.transport.mpflex.options import POLICIES_DIR, MpflexOptions
 from mplab.drivers.transport.mpflex.transport import Mpflex
-from mplab.userfiles.transport import TransportStyle
+from mplab.userfiles.experiments.transport import TransportStyle
 
 LOOKS: Mapping[str, TransportStyle] = {
     "earliest": TransportStyle("MPFlex", "#D55E00", "^"),

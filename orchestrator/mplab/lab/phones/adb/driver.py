@@ -23,10 +23,10 @@ from mplab.drivers.transport import DRIVERS
 from mplab.format.link import LinkCondition
 from mplab.lab.driver import Identity, LabSettings, PhoneDriver
 from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusals
-from mplab.userfiles.check import Checker
-from mplab.userfiles.lab import LabFile, PhoneFile
-from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.machines import ShapingMachine
+from mplab.userfiles.labs.lab import LabFile, PhoneFile
+from mplab.userfiles.labs.labuse import LabUse
+from mplab.userfiles.labs.machines import ShapingMachine
+from mplab.userfiles.strict.check import Checker
 
 if TYPE_CHECKING:
     from mplab.drivers.phone.adb.phone import AdbPhone

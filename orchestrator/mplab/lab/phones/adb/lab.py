@@ -39,8 +39,8 @@ from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.sites import DNS_ADDRESS
 from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
 from mplab.lab.base import BaseLab
-from mplab.userfiles.lab import LabFile
-from mplab.userfiles.labuse import LabUse
+from mplab.userfiles.labs.lab import LabFile
+from mplab.userfiles.labs.labuse import LabUse
 
 _log = structlog.get_logger(__name__)
 

@@ -18,9 +18,9 @@ from mplab.format.link import LinkCondition
 from mplab.lab.driver import LabSettings, PhoneDriver, missing_on_phone
 from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusals
 from mplab.lab.phones.virtual.driver import check_node
-from mplab.userfiles.check import Checker
-from mplab.userfiles.lab import LabFile, PhoneFile
-from mplab.userfiles.labuse import LabUse
+from mplab.userfiles.labs.lab import LabFile, PhoneFile
+from mplab.userfiles.labs.labuse import LabUse
+from mplab.userfiles.strict.check import Checker
 
 if TYPE_CHECKING:
     from mplab.device.android.model import PhoneModel

@@ -8,9 +8,9 @@ from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding
 from mplab.lab.driver import LabSettings, PhoneDriver
-from mplab.userfiles.check import Checker
-from mplab.userfiles.lab import LabFile, PhoneFile
-from mplab.userfiles.phone import drivers_text, drivers_that
+from mplab.userfiles.labs.lab import LabFile, PhoneFile
+from mplab.userfiles.labs.phone import drivers_text, drivers_that
+from mplab.userfiles.strict.check import Checker
 
 if TYPE_CHECKING:
     from mplab.lab.protocol import Lab

@@ -29,7 +29,7 @@ from mplab.lab.base import BaseLab
 from mplab.lab.driver import LabSettings
 from mplab.lab.network import make_network
 from mplab.lab.topology import SCRATCH
-from mplab.userfiles.machines import ShapingMachine
+from mplab.userfiles.labs.machines import ShapingMachine
 
 
 class VirtualLab(BaseLab):

@@ -11,7 +11,7 @@ from mplab.drivers.ui import AppUi
 from mplab.format.selector import Selector
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import ParametersT, Scenario
-from mplab.userfiles.app import AndroidApp
+from mplab.userfiles.experiments.app import AndroidApp
 
 OPEN_TIMEOUT_S = 30.0
 FOLDER = "/sdcard/Download"

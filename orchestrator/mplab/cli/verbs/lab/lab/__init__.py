@@ -31,8 +31,8 @@ from mplab.format.names import VIRTUAL_NAME
 from mplab.lab.driver import programs_of_lab
 from mplab.lab.find import enter_argv, find_node, running_nodes
 from mplab.lab.hosting import hosted, prepared
-from mplab.run.ready import check_ready, identify_real_phone
-from mplab.userfiles.labuse import find_lab
+from mplab.run.hostside.ready import check_ready, identify_real_phone
+from mplab.userfiles.labs.labuse import find_lab
 
 _CONGESTION_CONTROL = "cubic"
 
@@ -79,7 +79,7 @@ def up(
         "lab_file": lab if use.file is not None else "",
         "phone": use.phone,
     }
-    command = [sys.executable, "-m", "mplab.run.inside", "lab", json.dumps(settings)]
+    command = [sys.executable, "-m", "mplab.run.labside.inside", "lab", json.dumps(settings)]
     read_end, write_end = os.pipe()
     with ExitStack() as stack:
         events = stack.enter_context(open(read_end, encoding="utf-8"))  # noqa: PTH123

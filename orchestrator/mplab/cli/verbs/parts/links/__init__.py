@@ -15,8 +15,8 @@ from mplab.format.link import LinkCondition
 from mplab.format.path import PathCondition
 from mplab.format.units import format_duration_ms, format_duration_s
 from mplab.lab.catalog import LINKS_DIR
-from mplab.userfiles.link import file_of, list_links, load_link, load_links, read_link_file
-from mplab.userfiles.machines import emulator
+from mplab.userfiles.labs.machines import emulator
+from mplab.userfiles.links.link import file_of, list_links, load_link, load_links, read_link_file
 
 app = typer.Typer(invoke_without_command=True)
 

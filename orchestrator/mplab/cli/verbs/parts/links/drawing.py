@@ -8,7 +8,7 @@ from mplab.base.paths import INTERFACES
 from mplab.format.direction import WAYS
 from mplab.format.link import LinkCondition
 from mplab.format.units import format_duration_ms, format_duration_s, format_percent, format_rate
-from mplab.userfiles.timeline import Line, LinkTimeline, timeline_of
+from mplab.userfiles.links.timeline import Line, LinkTimeline, timeline_of
 
 TITLES = {"wifi": "WiFi", "lte": "LTE"}
 COLUMNS = 60

@@ -20,9 +20,9 @@ from mplab.lab.catalog import catalog, programs_of, scenario_names
 from mplab.lab.sensitivity import sensitivity_experiment
 from mplab.run.alone import check_alone
 from mplab.scenarios.base import AnyScenario
-from mplab.userfiles.check import Checker
-from mplab.userfiles.explain import parameters_of
-from mplab.userfiles.yaml import parse_yaml
+from mplab.userfiles.experiments.explain import parameters_of
+from mplab.userfiles.strict.check import Checker
+from mplab.userfiles.strict.yaml import parse_yaml
 
 app = typer.Typer(invoke_without_command=True)
 CHECKS = Path("runs") / "checks"

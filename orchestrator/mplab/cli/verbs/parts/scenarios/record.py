@@ -15,7 +15,7 @@ from mplab.drivers.ui.matching import package_of
 from mplab.drivers.ui.recording import candidates, described, replaced, section, ways_to
 from mplab.drivers.ui.uiautomator2 import UiAutomator2, phone_at
 from mplab.format.selector import Selector
-from mplab.userfiles.app import FILE, load_android_apps
+from mplab.userfiles.experiments.app import FILE, load_android_apps
 
 _PROMPT = "number and name, n (look again), d (done)"
 

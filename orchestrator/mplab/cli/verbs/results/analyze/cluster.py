@@ -167,7 +167,7 @@ def _show(results: Sequence["AnalysedRun"], seconds: float) -> None:
     analysed = [result for result in results if not result.error]
     if len(results) == len(analysed) == 1 and Path(analysed[0].where).is_dir():
         with deferred("slow to import"):
-            from mplab.run.concluding import summary_of
+            from mplab.run.hostside.concluding import summary_of
         print_summary(summary_of(Path(analysed[0].where)), Path(analysed[0].where))
         return
     rows = table("run", "cells", "problems", "report")

@@ -23,9 +23,9 @@ from mplab.cli.main import app
 from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.drivers.shaper.this_machine.driver import ThisMachineFile, check_access_point
 from mplab.format.path import PathCondition
-from mplab.userfiles.lab import load_lab
-from mplab.userfiles.labuse import use_lab
-from mplab.userfiles.machines import AttachedPath, ShapingMachine
+from mplab.userfiles.labs.lab import load_lab
+from mplab.userfiles.labs.labuse import use_lab
+from mplab.userfiles.labs.machines import AttachedPath, ShapingMachine
 from tests.router.conftest import found_on
 from tests.router.inside import MAC, SERVER
 from tests.router.measure import Slot, measure, probe_server

@@ -14,12 +14,12 @@ from mplab.format.link import LinkCondition
 from mplab.format.names import FileModel, Name, is_name, parse_name
 from mplab.format.trace import TRACES_FOLDER, Trace, is_trace_name
 from mplab.format.units import DurationMs
-from mplab.userfiles.changes import ChangeFile, spread
-from mplab.userfiles.check import Checker, check_kind
-from mplab.userfiles.inherit import PATHS, inherit
-from mplab.userfiles.pathfile import PathFile
-from mplab.userfiles.sweep import SweepFile, Variant, variants
-from mplab.userfiles.yaml import Document, KeyPath, load_yaml
+from mplab.userfiles.links.changes import ChangeFile, spread
+from mplab.userfiles.links.pathfile import PathFile
+from mplab.userfiles.links.sweep import SweepFile, Variant, variants
+from mplab.userfiles.strict.check import Checker, check_kind
+from mplab.userfiles.strict.inherit import PATHS, inherit
+from mplab.userfiles.strict.yaml import Document, KeyPath, load_yaml
 
 
 class LinkFile(FileModel):

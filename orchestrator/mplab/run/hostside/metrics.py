@@ -11,8 +11,8 @@ from mplab.analysis.stop_rule import check_rule, look
 from mplab.analysis.verdicts.budgets import check_budget
 from mplab.format.experiment import IntervalRule
 from mplab.run.hostrpc import Answer
-from mplab.userfiles.check import raise_lines
-from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.strict.check import raise_lines
 
 
 def check_metrics(experiment: Experiment) -> None:

@@ -11,13 +11,13 @@ from mplab.base.paths import INTERFACES
 from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
 from mplab.format.names import FileModel, Name
-from mplab.userfiles.check import Checker, check_kind
-from mplab.userfiles.machine_fields import InterfaceName, Ip, Mac, MachineFile
-from mplab.userfiles.machines import AttachedPath, Section, ShapingMachine, entry_type, kinds_of, root_shell_kind
-from mplab.userfiles.phone import PhoneKind, drivers_text, drivers_that, phone_kind, unknown_driver
-from mplab.userfiles.proxyfile import ProxyFile
-from mplab.userfiles.proxyfile import entry_type as proxy_type
-from mplab.userfiles.yaml import Document, load_yaml
+from mplab.userfiles.labs.machine_fields import InterfaceName, Ip, Mac, MachineFile
+from mplab.userfiles.labs.machines import AttachedPath, Section, ShapingMachine, entry_type, kinds_of, root_shell_kind
+from mplab.userfiles.labs.phone import PhoneKind, drivers_text, drivers_that, phone_kind, unknown_driver
+from mplab.userfiles.labs.proxyfile import ProxyFile
+from mplab.userfiles.labs.proxyfile import entry_type as proxy_type
+from mplab.userfiles.strict.check import Checker, check_kind
+from mplab.userfiles.strict.yaml import Document, load_yaml
 
 if TYPE_CHECKING:
     RouterEntry: TypeAlias = MachineFile

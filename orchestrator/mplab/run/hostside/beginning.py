@@ -18,13 +18,13 @@ from mplab.format.runevents import DeadlineSet, planned_event
 from mplab.lab.catalog import services_of
 from mplab.lab.hosting import prepared
 from mplab.lab.resources import VIRTUAL_LAB, resources_of
-from mplab.run import host
+from mplab.run.hostside import host
+from mplab.run.hostside.ready import allow, identify_real_phone, programs_of_run, remember_lab
 from mplab.run.planning import PlannedRun
 from mplab.run.progress import SILENT, RunCallbacks
-from mplab.run.ready import allow, identify_real_phone, programs_of_run, remember_lab
 from mplab.run.run_directory import RunDirectory, new_run_id
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.layers import kept_files
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.experiments.layers import kept_files
 
 
 @contextlib.contextmanager

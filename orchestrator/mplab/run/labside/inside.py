@@ -1,10 +1,10 @@
-"""Run the process inside a lab: ``python -m mplab.run.inside run DIR`` and ``… lab``.
+"""Run the process inside a lab: ``python -m mplab.run.labside.inside run DIR`` and ``… lab``.
 
 The process is in the namespaces of the lab if the lab has any.
 
-`mplab.run.hosting` and ``mplab lab up`` start it through `mplab.base.enter`; users do not call it. Standard output
-has JSON lines: ``{"event": "up", …}`` when a lab is up, ``{"event": "error", "error": TEXT}`` before an exit with an
-error.
+`mplab.run.hostside.hosting` and ``mplab lab up`` start it through `mplab.base.enter`; users do not call it. Standard
+output has JSON lines: ``{"event": "up", …}`` when a lab is up, ``{"event": "error", "error": TEXT}`` before an exit
+with an error.
 """
 
 import json
@@ -23,7 +23,7 @@ from mplab.cell.instruments import Instruments
 from mplab.lab.catalog import catalog
 from mplab.lab.session import LabSession, LabSessionSettings
 from mplab.run.hostrpc import HostClient
-from mplab.run.run import RunLoop, open_lab
+from mplab.run.labside.run import RunLoop, open_lab
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -16,7 +16,7 @@ from mplab.format.link import Moment, PathName
 from mplab.format.names import FileModel
 from mplab.format.path import PathCondition
 from mplab.format.units import DurationMs, DurationS, Percent, format_duration_ms, format_duration_s
-from mplab.userfiles.pathfile import PATH_KEYS, DirectionKey, LossKey, QueueKey, Setting, settings
+from mplab.userfiles.links.pathfile import PATH_KEYS, DirectionKey, LossKey, QueueKey, Setting, settings
 
 MAX_MOMENTS = 10_000
 """Maximum number of moments of one link condition. Both parts of a change of the access point count as one."""

@@ -11,7 +11,7 @@ from mplab.analysis.pipeline import analyze as analyze_run
 from mplab.analysis.report.summary import SummaryRow, summary_rows
 from mplab.analysis.results.reported import read_summary
 from mplab.base.errors import MplabError
-from mplab.run.junit import Case
+from mplab.run.hostside.junit import Case
 
 
 @dataclass(frozen=True)

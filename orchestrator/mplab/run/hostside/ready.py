@@ -15,10 +15,10 @@ from mplab.format.hooks import Hooks
 from mplab.format.record import json_of
 from mplab.lab.catalog import catalog, programs_of
 from mplab.lab.driver import phone_driver, programs_of_lab
-from mplab.run.hooks import check_programs
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.lab import LabFile
-from mplab.userfiles.labuse import VIRTUAL, LabUse
+from mplab.run.hostside.hooks import check_programs
+from mplab.userfiles.experiments.experiment import Experiment
+from mplab.userfiles.labs.lab import LabFile
+from mplab.userfiles.labs.labuse import VIRTUAL, LabUse
 
 
 def check_ready_for(experiment: Experiment) -> None:

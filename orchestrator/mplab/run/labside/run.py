@@ -24,13 +24,13 @@ from mplab.format.runevents import (
 from mplab.lab.catalog import LabCatalog, services_of
 from mplab.lab.driver import LabSettings, phone_driver
 from mplab.lab.protocol import Lab
-from mplab.run.cells import CellRunner, tell_finished
 from mplab.run.control import RunControl
-from mplab.run.ending import ENOUGH, Cut, EndingWatch, IntervalCheck
 from mplab.run.hostrpc import HostClient
+from mplab.run.labside.cells import CellRunner, tell_finished
+from mplab.run.labside.ending import ENOUGH, Cut, EndingWatch, IntervalCheck
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.experiments.experiment import Experiment
 
 OpenLab = Callable[[Experiment, RunDirectory], Lab]
 """Function that returns the lab of an experiment, not yet up; the lab's programs log into the run directory."""

@@ -6,9 +6,9 @@ from fnmatch import fnmatchcase
 
 from mplab.base.suggest import unknown
 from mplab.format.experiment import FACTORS, Factor, Matrix
-from mplab.userfiles.check import Checker
-from mplab.userfiles.experiment import ExperimentFile
-from mplab.userfiles.yaml import KeyPath
+from mplab.userfiles.experiments.experiment import ExperimentFile
+from mplab.userfiles.strict.check import Checker
+from mplab.userfiles.strict.yaml import KeyPath
 
 
 @dataclass(frozen=True)

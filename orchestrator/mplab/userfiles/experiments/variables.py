@@ -14,7 +14,7 @@ from typing import Any
 
 from mplab.base.errors import InputError
 from mplab.base.suggest import describe, unknown
-from mplab.userfiles.yaml import SIZE_LIMIT_BYTES, Document, KeyPath, Problem, load_yaml, parse_yaml
+from mplab.userfiles.strict.yaml import SIZE_LIMIT_BYTES, Document, KeyPath, Problem, load_yaml, parse_yaml
 
 KEY = "vars"
 GIVEN_FILE = "set.yaml"

@@ -14,11 +14,11 @@ from mplab.base.suggest import unknown
 from mplab.format.abilities import Abilities, refusals
 from mplab.format.link import LinkCondition
 from mplab.format.names import VIRTUAL_NAME
-from mplab.userfiles.check import Checker
-from mplab.userfiles.lab import LabFile, PhoneFile, read_lab
-from mplab.userfiles.machines import ShapingMachine, emulator, kinds_of, shaper_kind
-from mplab.userfiles.phone import PhoneKind, phone_kind
-from mplab.userfiles.proxyfile import ProxyFile
+from mplab.userfiles.labs.lab import LabFile, PhoneFile, read_lab
+from mplab.userfiles.labs.machines import ShapingMachine, emulator, kinds_of, shaper_kind
+from mplab.userfiles.labs.phone import PhoneKind, phone_kind
+from mplab.userfiles.labs.proxyfile import ProxyFile
+from mplab.userfiles.strict.check import Checker
 
 NOT_SHAPED = "not shaped"
 """Text in place of a shaper, for a real phone's path for which the lab file names none."""

@@ -12,8 +12,8 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.plugins import SHAPERS
 from mplab.base.suggest import unknown
 from mplab.format.abilities import Abilities
-from mplab.userfiles.check import tag_of
-from mplab.userfiles.machine_fields import MachineFile
+from mplab.userfiles.labs.machine_fields import MachineFile
+from mplab.userfiles.strict.check import tag_of
 
 Section = Literal["routers", "servers", "phones", ""]
 """Section of a lab file with the entries of a kind; "": the kind has no entries, like a link emulator."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mplab.format.direction import WAYS
-from mplab.userfiles.pathfile import PATH_KEYS
+from mplab.userfiles.links.pathfile import PATH_KEYS
 
 PATHS = ("wifi", "lte")
 _OWN = ("name", "title", "extends", "sweep")

@@ -12,8 +12,8 @@ from mplab.base.suggest import describe, did_you_mean
 
 if TYPE_CHECKING:
     from mplab.format.link import LinkCondition
-    from mplab.userfiles.check import Checker
-    from mplab.userfiles.lab import LabFile, PhoneFile
+    from mplab.userfiles.labs.lab import LabFile, PhoneFile
+    from mplab.userfiles.strict.check import Checker
 
 
 def unknown_driver(value: object) -> str:

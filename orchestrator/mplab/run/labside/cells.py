@@ -17,10 +17,10 @@ from mplab.format.plan import CellSpec
 from mplab.format.runevents import CellFinished, CellRetried, CellStarted, CellStep, LabRestored, PhoneRecovered
 from mplab.lab.catalog import LabCatalog, android_app
 from mplab.lab.protocol import Lab
-from mplab.run.hooks import ask_hook
 from mplab.run.hostrpc import HostClient
+from mplab.run.hostside.hooks import ask_hook
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.experiments.experiment import Experiment
 
 _MOST_LOSSES = 3
 """Number of consecutive attempts at one cell during which lab programs ended, after which the run stops."""

@@ -25,10 +25,10 @@ from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
 from mplab.format.names import VIRTUAL_NAME, FileModel, Name, VariableName
 from mplab.format.units import DurationS, Percent
-from mplab.userfiles.budgets import BudgetsByMetric
-from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.link import InlineLinkFile
-from mplab.userfiles.yaml import Document
+from mplab.userfiles.experiments.budgets import BudgetsByMetric
+from mplab.userfiles.labs.labuse import LabUse
+from mplab.userfiles.links.link import InlineLinkFile
+from mplab.userfiles.strict.yaml import Document
 
 
 def _one_or_more(value: object) -> object:

@@ -18,10 +18,9 @@ from mplab.format.names import VIRTUAL_NAME, FileModel, parse_name
 from mplab.format.palette import distinct_styles
 from mplab.format.record import json_of
 from mplab.format.units import format_duration_s
-from mplab.userfiles.app import app_files, chosen_app
-from mplab.userfiles.budgets import read_budgets
-from mplab.userfiles.check import Checker, raise_lines
-from mplab.userfiles.experiment import (
+from mplab.userfiles.experiments.app import app_files, chosen_app
+from mplab.userfiles.experiments.budgets import read_budgets
+from mplab.userfiles.experiments.experiment import (
     MAX_CELLS,
     ClaimFile,
     Experiment,
@@ -30,13 +29,14 @@ from mplab.userfiles.experiment import (
     TransportUse,
     interval_rule,
 )
-from mplab.userfiles.labels import Names, check_names
-from mplab.userfiles.labuse import VIRTUAL, LabUse, NoSuchLabError, find_lab
-from mplab.userfiles.layers import merged, parents_of, read_layers
-from mplab.userfiles.link import NoSuchLinkError, load_links, read_inline_link
-from mplab.userfiles.transport import TransportInfo
-from mplab.userfiles.variables import fill, read_given
-from mplab.userfiles.yaml import KeyPath
+from mplab.userfiles.experiments.labels import Names, check_names
+from mplab.userfiles.experiments.layers import merged, parents_of, read_layers
+from mplab.userfiles.experiments.transport import TransportInfo
+from mplab.userfiles.experiments.variables import fill, read_given
+from mplab.userfiles.labs.labuse import VIRTUAL, LabUse, NoSuchLabError, find_lab
+from mplab.userfiles.links.link import NoSuchLinkError, load_links, read_inline_link
+from mplab.userfiles.strict.check import Checker, raise_lines
+from mplab.userfiles.strict.yaml import KeyPath
 
 
 class ScenarioInfo(Protocol):

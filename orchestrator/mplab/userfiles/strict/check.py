@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 from mplab.base.errors import InputError
 from mplab.base.suggest import describe, did_you_mean, unknown
 from mplab.format.names import MAPPING, TEXT
-from mplab.userfiles.yaml import Document, KeyPath, Problem
+from mplab.userfiles.strict.yaml import Document, KeyPath, Problem
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -18,13 +18,13 @@ from mplab.format.record import json_of
 from mplab.format.runevents import RunEvent
 from mplab.lab.catalog import services_of
 from mplab.lab.hosting import hosted
-from mplab.run.ending import ENOUGH
-from mplab.run.hooks import QUESTION as HOOK
-from mplab.run.hooks import HookRunner
 from mplab.run.hostrpc import Answer, Handler, HostServer
+from mplab.run.hostside.hooks import QUESTION as HOOK
+from mplab.run.hostside.hooks import HookRunner
+from mplab.run.labside.ending import ENOUGH
 from mplab.run.progress import SILENT, ProgressTracker, RunCallbacks, RunProgress
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.experiments.experiment import Experiment
 
 _POLL_S = 0.2
 _INTERRUPTED = InterruptedRunError.exit_code
@@ -62,7 +62,7 @@ def run_cells(
     Args:
         directory: directory of the run.
         experiment: experiment of the run.
-        locks: stack from `mplab.run.beginning.held`; it is closed when this function returns.
+        locks: stack from `mplab.run.hostside.beginning.held`; it is closed when this function returns.
         watch: receives the events.
 
     Raises:
@@ -91,7 +91,7 @@ def _run_inside(
     directory: RunDirectory, experiment: Experiment, hooks: HookRunner, follower: _Follower, log_file: Path
 ) -> tuple[int, str]:
     """Start the lab's containers, and run the process inside the lab to its end. Return its exit code and output."""
-    command = [sys.executable, "-m", "mplab.run.inside", "run", str(directory.path.resolve())]
+    command = [sys.executable, "-m", "mplab.run.labside.inside", "run", str(directory.path.resolve())]
     with ExitStack() as stack:
         log = stack.enter_context(log_file.open("ab"))
         output = stack.enter_context(tempfile.TemporaryFile())
@@ -158,7 +158,7 @@ def stop_rule_handler(run: Path, rule: IntervalRule | None) -> Handler:
         if rule is None:
             return {"enough": False, "text": "the experiment has no rule for intervals", "numbers": {}}
         with deferred("slow to import, needed by few experiments"):
-            from mplab.run.metrics import intervals_of
+            from mplab.run.hostside.metrics import intervals_of
         return intervals_of(run, rule)
 
     return answer

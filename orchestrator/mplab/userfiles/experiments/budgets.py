@@ -10,8 +10,8 @@ from mplab.base.suggest import show, unknown
 from mplab.format.experiment import Budget, Limit, Statistic
 from mplab.format.names import FileModel
 from mplab.format.units import Percent
-from mplab.userfiles.check import Checker
-from mplab.userfiles.yaml import KeyPath
+from mplab.userfiles.strict.check import Checker
+from mplab.userfiles.strict.yaml import KeyPath
 
 _LIMIT = re.compile(r"(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z%][A-Za-z/%]*)?", re.ASCII)
 

@@ -15,8 +15,8 @@ from mplab.format.direction import UNLIMITED, WAYS, Distribution
 from mplab.format.names import MAPPING, TEXT, FileModel
 from mplab.format.trace import parse_trace_name
 from mplab.format.units import parse_duration_ms, parse_percent, parse_rate_kbps
-from mplab.userfiles.inherit import PATHS
-from mplab.userfiles.pathfile import parse_queue
+from mplab.userfiles.links.pathfile import parse_queue
+from mplab.userfiles.strict.inherit import PATHS
 
 MOST = 1000
 """Maximum number of conditions of one sweep."""

@@ -32,8 +32,8 @@ from mplab.base.plugins import SCENARIOS
 from mplab.base.suggest import unknown
 from mplab.format.names import FileModel
 from mplab.format.selector import By, Selector
-from mplab.userfiles.check import Checker
-from mplab.userfiles.yaml import load_yaml
+from mplab.userfiles.strict.check import Checker
+from mplab.userfiles.strict.yaml import load_yaml
 
 FILE = "app.yaml"
 

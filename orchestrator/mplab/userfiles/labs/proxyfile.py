@@ -11,8 +11,8 @@ from mplab.base.drivers import Drivers
 from mplab.base.plugins import PROXIES
 from mplab.base.suggest import show, unknown
 from mplab.format.names import FileModel
-from mplab.userfiles.check import tag_of
-from mplab.userfiles.internet import InternetFile
+from mplab.userfiles.labs.internet import InternetFile
+from mplab.userfiles.strict.check import tag_of
 
 
 def _parse_address(value: object) -> str:

@@ -14,11 +14,11 @@ from typing import Any
 
 from mplab.base.errors import InputError
 from mplab.base.suggest import describe, file_hint
-from mplab.userfiles.check import check_kind
-from mplab.userfiles.experiment import ParentFile, parse_format
-from mplab.userfiles.inherit import merge
-from mplab.userfiles.variables import GIVEN_FILE, render_given
-from mplab.userfiles.yaml import Document, KeyPath, load_yaml
+from mplab.userfiles.experiments.experiment import ParentFile, parse_format
+from mplab.userfiles.experiments.variables import GIVEN_FILE, render_given
+from mplab.userfiles.strict.check import check_kind
+from mplab.userfiles.strict.inherit import merge
+from mplab.userfiles.strict.yaml import Document, KeyPath, load_yaml
 
 _OWN = ("mplab", "name", "title", "extends")
 """Keys that are not inherited."""
