@@ -1,0 +1,73 @@
+"""A lane repeats failed tests, and the summary lists what was repeated or skipped."""
+
+from pathlib import Path
+
+import pytest
+
+from tests import lane, summary
+
+FLAKY = """
+from pathlib import Path
+
+def test_good():
+    pass
+
+def test_second_time():
+    mark = Path(__file__).with_suffix(".mark")
+    first = not mark.exists()
+    mark.touch()
+    assert not first
+"""
+SKIPPING = "import pytest\n\ndef test_never():\n    pytest.skip('no router')\n"
+FAILING = "def test_wrong():\n    assert False\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Run":
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setattr(lane, "RESULTS", tmp_path / "results")
+    return Run(tmp_path)
+
+
+class Run:
+    """A folder of tests that a lane runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def lane(self, way: str, **files: str) -> tuple[int, list[summary.Outcomes]]:
+        """Run test files in a lane; return its exit code and the outcomes."""
+        (self.folder / "tests").mkdir()
+        for name, text in files.items():
+            (self.folder / "tests" / f"test_{name}.py").write_text(text)
+        code = lane.main(["mine", way, "tests", "-q"])
+        return code, summary.read(lane.RESULTS)
+
+
+@pytest.mark.parametrize("way", ["together", "apart"])
+def test_a_test_that_passes_when_repeated_is_listed(run: Run, way: str) -> None:
+    code, tests = run.lane(way, flaky=FLAKY)
+    assert code == 0
+    assert {test.name: test.outcomes for test in tests} == {
+        "test_good": ["passed"],
+        "test_second_time": ["failed", "passed"],
+    }
+    assert "Passed only when repeated: 1" in summary.lines_of(tests)
+    assert summary.problems_of(tests) == ["1 of 2 tests were repeated; at most 1% may be"]
+
+
+@pytest.mark.parametrize("way", ["together", "apart"])
+def test_a_test_that_always_fails_fails_the_lane(run: Run, way: str) -> None:
+    code, tests = run.lane(way, failing=FAILING)
+    assert code == 1
+    assert [test.outcomes for test in tests] == [["failed"] * 3]
+    assert summary.numbers_of(tests)["mine"].failed == 1
+
+
+def test_a_file_of_which_every_test_was_skipped_is_a_problem(run: Run) -> None:
+    code, tests = run.lane("together", skipping=SKIPPING, flaky=FLAKY)
+    assert code == 0
+    assert summary.without_a_run(tests) == ["tests/test_skipping.py"]
+    assert any("no router" in line for line in summary.lines_of(tests))
+    assert "tests/test_skipping.py: every test was skipped" in summary.problems_of(tests)
