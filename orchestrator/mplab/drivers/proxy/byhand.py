@@ -93,7 +93,7 @@ class ByHand(Protocol):
         """Return the state of every service."""
 
     def logs(self, service: str, *, lines: int) -> Iterable[tuple[str, str]]:
-        """Return pairs (service, line): the last `lines` lines of one service or, for "", of each."""
+        """Return pairs (service, line): the last `lines` lines of one service or, for "", of each service."""
 
     def examine(self) -> Sequence[Check]:
         """Check everything that the proxy needs, and its running services; return one result for each check."""

@@ -40,7 +40,7 @@ class Quarantine:
         self._folder = folder
 
     def put(self, serial: str, reason: str) -> Quarantined:
-        """Put a phone into quarantine. If it is already in quarantine, keep and return its first entry.
+        """Put a phone into quarantine. If it is already in quarantine, keep and return the existing entry.
 
         Raises:
             MplabError: the folder cannot be made private, or the file cannot be written.

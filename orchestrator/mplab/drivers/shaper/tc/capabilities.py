@@ -307,7 +307,10 @@ _SHAPES = re.compile(
 
 
 def _limiting(lines: Sequence[str]) -> dict[str, str]:
-    """Map each interface to its root qdisc that limits, delays or drops packets; cake counts only with a bandwidth."""
+    """Return interface → its root qdisc that limits, delays or drops packets, from the output of tc.
+
+    A cake qdisc counts only if it has a bandwidth.
+    """
     qdiscs = {}
     for match in filter(None, map(_SHAPES.match, lines)):
         rate = re.search(r"\b(?:bandwidth|rate) (\d\S*)", match["options"])
