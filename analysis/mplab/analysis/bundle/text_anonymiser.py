@@ -109,7 +109,9 @@ class TextAnonymiser:
         return new.upper() if found.upper() == found else new
 
     def _colons(self, found: str, joined_before: bool = False, joined_behind: bool = False) -> str:
-        """Replace the longest address in a text of hexadecimal digits, dots and colons, and IPv4 addresses around it.
+        """Replace addresses in a text of hexadecimal digits, dots and colons.
+
+        These are the longest address in the text, and IPv4 addresses before and after it.
 
         Args:
             found: the text.

@@ -25,7 +25,10 @@ NETWORKS = {"wlan": "wifi", "rmnet": "cellular", "lo": "loopback"}
 
 
 def upgrade(name: str, old: Old) -> pl.DataFrame:
-    """Return a table of schema 1 with the present columns; tables that schema 1 lacked are empty."""
+    """Return table ``name`` with the columns of the present schema, converted from the tables of schema 1 (``old``).
+
+    A table that schema 1 lacked is empty.
+    """
     convert = {"connections": _connections, "subflows": _subflows, "directions": _directions}.get(name)
     return conform(name, convert(old) if convert else pl.DataFrame())
 

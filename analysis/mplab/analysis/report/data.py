@@ -160,7 +160,10 @@ def _claims(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
 
 @dataclass(frozen=True)
 class ContrastRow:
-    """A contrast as a row of the page's table of contrasts; ``cells`` has (text, note) for each of `PAGE_COLUMNS`."""
+    """A row of the page's table of contrasts (comparisons of two transports).
+
+    ``cells`` has (text, note) for each of `PAGE_COLUMNS`.
+    """
 
     label: str
     transport: TransportRecord

@@ -106,7 +106,8 @@ def _doubt(group: Group, best: Series, multipath: Series) -> str:
     """Return the reason why no transport is named as the winner; "" if one is named.
 
     A winner needs a 95 % interval of the gain of multipath (`mplab.analysis.statistics.effects.gain`) that excludes 0.
-    A multipath winner also needs an interval of its median that overlaps that of no other multipath transport.
+    If the winner is a multipath transport, the interval of its median must not overlap that of another multipath
+    transport.
     """
     comparison = multipath.comparison
     if group.smallest_measured < MIN_FOR_INTERVAL:

@@ -49,7 +49,7 @@ class PlottedConnection:
         return sorted(self.points["subflow_id"].unique())
 
     def colour(self, subflow: int) -> str:
-        """Return the colour of the subflow's network, or another one if several subflows use that network."""
+        """Return the colour of the subflow's network, or a different colour if several subflows use that network."""
         own = self.networks.get(subflow, "")
         if own and list(self.networks.values()).count(own) == 1:
             return network_colours([own])[own]
