@@ -52,7 +52,7 @@ class AndroidPagesScenario(AndroidScenario[PagesParameters]):
 
     @contextmanager
     def start(self, context: Context) -> Iterator[tuple[Visit, Instrumented | None]]:
-        """Prepare the browser with cleared data. Also start it if ``app.yaml`` gives ``devtools`` for it.
+        """Prepare the browser with cleared data. Also start it, if its section of ``app.yaml`` has ``devtools``.
 
         Yields:
             The visit, and a tab of the browser, driven over DevTools. Without DevTools the tab is None, and page
