@@ -30,7 +30,7 @@ _AUDIO_RATE_HZ = 48_000
 
 @dataclass(frozen=True)
 class Quality:
-    """One encoding of the film."""
+    """One encoding of the film: height and width in pixels, and bit rate in kbit/s."""
 
     height: int
     width: int

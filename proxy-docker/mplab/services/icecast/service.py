@@ -92,7 +92,7 @@ class IcecastService(Service):
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """Return the commands of Icecast and of ``source.py``, which feeds it.
+        """Return the commands of Icecast and of ``source.py``, which sends the sound of the station to Icecast.
 
         Icecast runs as an unprivileged user, because it refuses to run as root.
         """
