@@ -1,4 +1,4 @@
-"""Define the control of a proxy outside of runs, for `mplab proxy`; `ProxyDriver.by_hand` returns it."""
+"""Define `ByHand`, the object by which `mplab proxy` controls a proxy outside of runs; see `ProxyDriver.by_hand`."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager

@@ -58,7 +58,7 @@ class Link:
         return ""
 
     def connect(self, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
-        """Wait until adb can use the phone. Connect a phone over TCP first.
+        """Wait until adb can use the phone. Connect to the phone first if it is reached over TCP.
 
         Raises:
             LabNotReadyError: the phone is missing, has not authorized this host, or does not answer.

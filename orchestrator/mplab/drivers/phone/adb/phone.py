@@ -37,7 +37,7 @@ _DENIED_CODES = (1, 13, 126, 255)
 
 @dataclass(frozen=True)
 class AdbSettings:
-    """Settings by which adb finds a phone and commands on it get root access.
+    """Settings of a phone that adb controls: serial, interfaces, and method of root access.
 
     Attributes:
         serial: serial number, or ``host:port``; "": the only phone that the server sees.
@@ -148,7 +148,7 @@ class AdbPhone:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the interfaces again, because they change when a radio is switched.
+        """Read the interfaces again. Call it after a radio was switched, because interfaces then change.
 
         Raises:
             LabNotReadyError: an interface set in the lab file is missing.
@@ -249,7 +249,7 @@ class AdbPhone:
             raise DeviceError(self.label, text)
 
     def program(self, program: Program) -> str:
-        """Return the path or name by which a program is run on the phone; first copy a program of mplab to the phone.
+        """Return the path or name of a program on the phone. A program of mplab is first copied to the phone.
 
         Raises:
             LabNotReadyError: the phone does not have the program.

@@ -113,7 +113,7 @@ class Recovery:
     def _restart_transport(self) -> None:
         """Make adbd on this phone drop its connections; on a rooted phone, restart adbd.
 
-        The connections of other phones at the same server stay.
+        The connections of other phones to the same adb server stay open.
         """
         link = self._phone.link
         link.ask(f"host:transport:{link.serial}", "reconnect")

@@ -114,7 +114,7 @@ class ContainerServers:
         return self._lab.endpoints.listener("mpflex_plain")
 
     def _follow(self, service: str, stream: str, file: str) -> None:
-        """Append a container's output, from now until the container ends, to a log file of the lab, in a thread."""
+        """Start a thread that appends a container's output to a log file of the lab until the container ends."""
         container = self.proxy.watch.containers().get(service)
         if container is None:
             return

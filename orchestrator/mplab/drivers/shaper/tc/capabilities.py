@@ -320,7 +320,10 @@ def _limiting(lines: Sequence[str]) -> dict[str, str]:
 
 
 def wanted_for(directions: Sequence[Direction]) -> list[str]:
-    """Return the abilities (see `Capabilities.can`) that `directions` need in addition to the obligatory ones."""
+    """Return the abilities that `directions` need in addition to those that every condition needs.
+
+    `Capabilities.can` lists the abilities.
+    """
     disciplines = {direction.queue.discipline for direction in directions} - {"drop-tail"}
     tables = {direction.distribution for direction in directions if direction.jitter_ms} - {"uniform"}
     return sorted({*disciplines, *tables})

@@ -123,7 +123,7 @@ def test_doctor_says_when_there_is_no_root(tmp_path: Path, monkeypatch: pytest.M
 
 @dataclass(frozen=True)
 class Host:
-    """Machine on which mplab appears to run, and a folder with a lab file for it."""
+    """Machine that the tests use as "this machine", and a folder with a lab file for it."""
 
     machine: StandInRouter
     folder: Path
