@@ -123,7 +123,7 @@ class Agreed:
 
     @property
     def differing(self) -> tuple[MetricChange | ContrastPair, ...]:
-        """Return the headline metrics' results in which the runs differ.
+        """Return the results of headline metrics that differ between the runs.
 
         A `MetricChange` is the result of one transport, a `ContrastPair` that of two.
         """

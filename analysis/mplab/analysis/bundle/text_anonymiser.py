@@ -71,7 +71,7 @@ class TextAnonymiser:
         return _ANY.sub(lambda m: self._one(m, text), text)
 
     def _learn(self) -> None:
-        """Collect the hexadecimal forms of all addresses replaced until now, including those of Linux's /proc/net."""
+        """Collect the hexadecimal forms of all addresses that were replaced, also the forms in Linux's /proc/net."""
         if self._hex_of == len(self.addresses.replaced):
             return
         self._hex_of = len(self.addresses.replaced)

@@ -21,7 +21,7 @@ class Keys:
 
     @property
     def given(self) -> tuple[Path, ...]:
-        """Return the paths of those of the three PEM files that are set."""
+        """Return the paths of the PEM files that are set."""
         return tuple(path for path in (self.authority, self.certificate, self.key) if path is not None)
 
 

@@ -124,7 +124,8 @@ NS = 1e9
 def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
     """Return a record per subflow in mptrace's tables.
 
-    The record's ``sides`` has the columns of table ``directions`` (level tcp), its ``whole`` those of ``subflows``.
+    The record's ``sides`` has the columns of table ``directions`` (level tcp), its ``whole`` has the columns of
+    ``subflows``.
     """
     sides_of = _directions(tables["directions"], "tcp")
     return [

@@ -34,7 +34,7 @@ def upgrade(name: str, old: Old) -> pl.DataFrame:
 
 
 def conform(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return ``frame`` with exactly the columns of table ``name``, in order and typed; missing ones are null."""
+    """Return ``frame`` with exactly the columns of table ``name``, in order and typed; missing columns are null."""
     schema = SCHEMAS[name]
     if not frame.columns:
         return pl.DataFrame(schema=schema)

@@ -206,7 +206,7 @@ def quantile_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
 
 
 def contrast_rows(panel: Sequence[Group]) -> tuple[ContrastRow, ...]:
-    """Return the rows of the page's table of contrasts for the groups of one metric."""
+    """Return the rows of the page's table of contrasts for one metric, whose groups of results are in ``panel``."""
     rows = []
     for group in panel:
         known = {series.transport.label: series.transport for series in group.series}

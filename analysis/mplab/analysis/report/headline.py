@@ -17,7 +17,7 @@ TOO_FEW, UNCLEAR, ALONE = "too few repetitions", "no clear winner", "nothing to 
 
 @dataclass(frozen=True)
 class HeadlineVerdict:
-    """The answer for one combination of labels; ``winner`` is None when no transport was shown to be better."""
+    """The best transport for one combination of labels; ``winner`` None: no transport was shown to be better."""
 
     label: str
     winner: TransportRecord | None
@@ -34,7 +34,7 @@ class HeadlineVerdict:
 
 @dataclass(frozen=True)
 class HeadlineAnswer:
-    """The answers for one headline metric in one scenario under one link condition."""
+    """The best transports for one headline metric in one scenario and link: a verdict per combination of labels."""
 
     scenario: str
     link: str

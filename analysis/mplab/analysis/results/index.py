@@ -64,7 +64,8 @@ class QueryResult:
 def update(folder: Path, file: Path, *, rebuild: bool = False) -> Updated:
     """Update the index ``file`` with the runs of a folder, and return the numbers of runs read, kept and removed.
 
-    An index that is missing, damaged or of another version is made again from all runs. With ``rebuild``, any index is.
+    An index that is missing, damaged or of another version is made again from all runs. With ``rebuild``, every index
+    is made again.
 
     Raises:
         NotARunError: there is no such folder.

@@ -86,8 +86,8 @@ def largest(traces: Traces) -> PlottedConnection:
 class OneConnection:
     """A figure of the largest MPTCP connection, with time on the x axis.
 
-    ``values`` returns the data of the figure, which are also its CSV after the columns ``cell`` and ``connection_id``.
-    ``paint`` draws them, and returns the entries of the legend.
+    ``values`` returns the data of the figure; its CSV file has these data after the columns ``cell`` and
+    ``connection_id``. ``paint`` draws them, and returns the entries of the legend.
     """
 
     title: str
