@@ -45,7 +45,10 @@ class AndroidPagesScenario(AndroidScenario[PagesParameters]):
 
     @contextmanager
     def open(self, context: Context, parameters: PagesParameters) -> Iterator["_Session"]:
-        """Prepare the browser, and yield the session. At exit stop it, and store the DevTools events of all loads."""
+        """Prepare the browser, and yield the session.
+
+        At exit stop the browser, and store the DevTools events of all loads.
+        """
         with self.pages.stored(context) as events, ExitStack() as browser:
             visit, tab = browser.enter_context(self.start(context))
             yield _Session(context, parameters, self, browser, visit, tab, events)

@@ -33,7 +33,7 @@ class Wait:
 
 
 def wait_of(tables: Mapping[str, pl.DataFrame], folder: Path, direction: Direction, port: int) -> Wait | None:
-    """Return the reordering delay of a cell's traffic with one server port; None if it is not in captures and logs.
+    """Return the reordering delay of a cell's traffic with one server port; None if it is unknown.
 
     For TCP and MPTCP, the delay comes from the captures of both ends (table ``reordering`` of ``mptrace ends``). For an
     MPTCP connection it is the delay in its data sequence, not in its subflows. For a session of mpflex, it is the
