@@ -65,7 +65,7 @@ class Recovery:
         self._patience = patience or Patience()
 
     def recover(self, reason: str) -> PhoneRecovery:
-        """Run the steps in order until the phone works again.
+        """Run the recovery steps in order until the phone works again; return the steps that were run.
 
         Args:
             reason: the original problem, for the quarantine entry if no step helps.

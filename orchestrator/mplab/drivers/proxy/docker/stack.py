@@ -176,7 +176,7 @@ class DockerStack:
         }
 
     def prepare(self, *, renew: bool = False, build: bool = True, further: Sequence[str] = ()) -> Rendered:
-        """Provide base image, images, configurations and content in the engine.
+        """Provide base image, images, configurations and content in the engine; return the configurations.
 
         Args:
             renew: make new secrets, passwords and certificates.
