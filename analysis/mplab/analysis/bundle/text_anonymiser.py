@@ -114,7 +114,7 @@ class TextAnonymiser:
         These are the longest address in the text, and IPv4 addresses before and after it.
 
         Args:
-            found: the text.
+            found: text of hexadecimal digits, dots and colons.
             joined_before: a letter or digit precedes the text: its first group is not part of an address.
             joined_behind: a letter or digit follows the text: its last group is not part of an address.
         """

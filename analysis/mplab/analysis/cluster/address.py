@@ -50,7 +50,7 @@ def parse(text: str, keys: Keys = Keys(), memory: str = "") -> Local | Scheduler
 
     Args:
         text: ``local``, ``local:N``, ``tcp://host:port`` or ``tls://host:port``.
-        keys: for ``tls://``.
+        keys: PEM files for ``tls://``.
         memory: limit of each process, for ``local``.
 
     Raises:
