@@ -125,7 +125,7 @@ def clip_command(site: VideoSite, film: Path, folder: Path, *, seconds: int, noi
         site: the site that shows the clip.
         film: folder with the encoded films.
         folder: folder that gets manifest and segments.
-        seconds: length of the clip.
+        seconds: length of the clip, s.
         noise_seed: seed of the sound, pink noise; another one for each clip.
     """
     inputs: list[str] = []
