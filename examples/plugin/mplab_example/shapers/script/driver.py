@@ -178,7 +178,7 @@ class Script(MachineDriver[ScriptFile]):
             raise LabNotReadyError(str(error)) from error
 
     def show(self, machine: ShapingMachine[ScriptFile]) -> State:
-        """Return a state that says nothing about the router: the command reports none."""
+        """Return a state without information about the router: the command reports none."""
         return State()
 
     def check(self, machine: ShapingMachine[ScriptFile], lab_file: str) -> Iterator[Finding]:
