@@ -82,7 +82,10 @@ only if its times were read from the screen.
 
 
 def look_resolution(observations: Iterable[Observation]) -> list[Value]:
-    """Return the largest ``resolution_s`` of the observations as `LOOK_RESOLUTION`; [] if they do not have this key."""
+    """Return a list with one value, of the metric `LOOK_RESOLUTION`: the largest ``resolution_s`` of the observations.
+
+    The list is empty if no observation has this key.
+    """
     resolutions_s = [float(item["resolution_s"]) for item in observations if item.get("resolution_s") is not None]
     return [Value("look_resolution", max(resolutions_s))] if resolutions_s else []
 
@@ -91,7 +94,7 @@ _INTERFACES = {"wlan0": "wifi_bytes", "rmnet0": "cellular_bytes"}
 
 
 def interface_bytes(observation: Observation) -> Iterator[Value]:
-    """Yield the values of `INTERFACE_BYTES` from the observation ``traffic``; yield nothing for other observations."""
+    """Yield the values of the metrics `INTERFACE_BYTES` if the observation is ``traffic``, otherwise nothing."""
     if observation["event"] == "traffic":
         for interface, carried in observation["interfaces"].items():
             if metric := _INTERFACES.get(interface):
@@ -99,7 +102,10 @@ def interface_bytes(observation: Observation) -> Iterator[Value]:
 
 
 def label_sort_key(labels: Labels) -> LabelsKey:
-    """Return a key to sort labels: quantities by size (10 kB before 1 MB), then words, numbers by value (a2, a10)."""
+    """Return a key to sort labels: first quantities, by size (10 kB, 1 MB); then words.
+
+    Numbers in words are compared by value (a2, a10).
+    """
     return tuple((name, _quantity(value), _natural(value)) for name, value in labels)
 
 

@@ -40,7 +40,7 @@ Listener = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class CellResult:
-    """Problems and scores that `analyze_cell` returns for a cell; tables and scores are also in the cell's folder."""
+    """Problems and scores of a cell, returned by `analyze_cell`; the cell's folder has its tables and scores."""
 
     cell: str
     problems: tuple[AnalysisProblem, ...] = ()
@@ -173,7 +173,10 @@ def _analysis(run: Run, report_progress: Listener, mptrace: Path | None) -> Anal
 def _summarised(
     run: Run, plugins: Mapping[str, ScoringPlugin], problems: Sequence[AnalysisProblem], scores: Sequence[CellScores]
 ) -> Analysis:
-    """Return the statistics of the scores, with ``problems`` (of the tables) followed by the problems of the scores."""
+    """Return the run with the statistics of ``scores``.
+
+    Its problems are ``problems`` (of the tables), followed by those of the scores.
+    """
     metrics: dict[str, Sequence[Metric]] = {label: plugin.metrics for label, plugin in plugins.items()}
     unscored = [scored.problem for scored in scores if scored.problem is not None]
     groups = tuple(summarise(run, metrics, scores))

@@ -89,11 +89,11 @@ class Enough:
 
 
 def look(run: Run, rule: IntervalRule) -> Enough:
-    """Score the ok cells that have no scores yet, and return all intervals of the run, compared with the rule.
+    """Score the ok cells without scores, and compare the intervals of all values of the run with its stop rule.
 
     Args:
         run: a run that has not ended.
-        rule: the requested width.
+        rule: the stop rule, with the requested width of intervals.
 
     Raises:
         As `mplab.analysis.pipeline.analyze`.
@@ -105,11 +105,11 @@ def look(run: Run, rule: IntervalRule) -> Enough:
 
 
 def judge(groups: Sequence[Group], rule: IntervalRule, planned: Sequence[tuple[str, str, str]] = ()) -> Enough:
-    """Return the intervals of the measured values, compared with the rule.
+    """Compare the 95 % intervals of the measured values with the stop rule; return the result.
 
     Args:
         groups: the measured values.
-        rule: the requested width.
+        rule: the stop rule, with the requested width of intervals.
         planned: combinations (scenario, link, transport) that must have values.
     """
     own = [group for group in groups if group.metric.name == rule.metric and rule.is_about(group.scenario, group.link)]

@@ -21,7 +21,7 @@ class Addresses:
     This is a context manager; mptrace ends when the block is left.
 
     Args:
-        key: `KEY_BYTES` long; by default a random one that is not kept.
+        key: secret of `KEY_BYTES` bytes; by default, a random one that is not stored.
         mptrace: path of the program; None: see `mplab.analysis.record.decode.find_mptrace`.
 
     Raises:

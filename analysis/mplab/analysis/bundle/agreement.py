@@ -45,9 +45,10 @@ class ContrastKey(NamedTuple):
 
 @dataclass(frozen=True)
 class ContrastResult:
-    """A contrast in one run: the estimated difference ``shift`` of a transport from its reference, in ``unit``.
+    """The result of a contrast in one run.
 
-    ``interval`` and ``p`` (corrected by Holm's method) are None if there are too few blocks.
+    ``shift`` is the estimated difference of the transport minus its reference, in ``unit``. ``interval`` and ``p``
+    (corrected by Holm's method) are None if there are too few blocks.
     """
 
     pairs: int
@@ -122,7 +123,7 @@ class Agreed:
 
     @property
     def differing(self) -> tuple[MetricChange | ContrastPair, ...]:
-        """Return the headline metrics' results in which the runs differ.
+        """Return the results of headline metrics that differ between the runs.
 
         A `MetricChange` is the result of one transport, a `ContrastPair` that of two.
         """

@@ -34,7 +34,7 @@ _HOST = "host"
 
 @dataclass(frozen=True)
 class Omitted:
-    """A file that the anonymised copy lacks, or (``cut``) that ends there before its first damaged block."""
+    """A file of the run that the anonymised copy lacks or, if ``cut``, has only up to the first damaged block."""
 
     name: str
     cut: bool = False
@@ -46,7 +46,7 @@ def anonymise(run: Run, target: Path, key: bytes = b"") -> list[Omitted]:
     Args:
         run: the run to copy; it is not changed.
         target: the folder to create.
-        key: `mplab.analysis.bundle.addresses.KEY_BYTES` long; by default a random one that is not kept.
+        key: secret of `mplab.analysis.bundle.addresses.KEY_BYTES` bytes; by default, a random one that is not stored.
 
     Raises:
         BundleError: the run's captures have payload or cannot be rewritten, its lab file is no YAML, a file name
@@ -140,7 +140,10 @@ def _words(run: Run, addresses: Addresses, names: Iterable[str]) -> TextAnonymis
 
 
 def _of_device(record: object) -> Iterator[tuple[str, str]]:
-    """Yield (key, name) of the names in a log record, except those of hosts: in a log, hosts are servers."""
+    """Yield (key, name) for each device or network named in a log record; names of hosts are skipped.
+
+    In a log, the hosts are servers.
+    """
     yield from ((key, name) for key, name in named(record) if key != _HOST)
 
 

@@ -38,7 +38,7 @@ _UNREADABLE = (tarfile.TarError, EOFError, zlib.error, UnicodeError, ValueError,
 class Source:
     """Content of an archive: folders and files (name → SHA-256) below ``root``.
 
-    ``made``: name → content of files that exist only in memory.
+    ``made`` maps the names of files that exist only in memory to their contents.
     """
 
     root: Path
@@ -125,7 +125,7 @@ def _check_end(packed: gzip.GzipFile) -> None:
 
 
 def _within(tar: tarfile.TarFile, folder: Path, max_bytes: int) -> Iterator[tarfile.TarInfo]:
-    """Yield the archive's entries, each after a check of its size and its folder.
+    """Yield the archive's entries; before each one, check its size and that it is in the same top-level folder.
 
     Raises:
         BundleError: there are too many entries, they exceed ``max_bytes`` or the free space, or they are below
@@ -149,7 +149,7 @@ def _within(tar: tarfile.TarFile, folder: Path, max_bytes: int) -> Iterator[tarf
 
 
 def _unpack_one(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> str:
-    """Unpack one entry into ``folder``, and return the first part of its name.
+    """Unpack one entry into ``folder``, and return the name of its top-level folder in the archive.
 
     Raises:
         BundleError: the entry is neither a file nor a folder, or its file exists already.

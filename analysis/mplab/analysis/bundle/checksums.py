@@ -82,7 +82,7 @@ def broken(root: Path, names: Iterable[str], sums: Mapping[str, str]) -> list[Br
 
 
 class Reader:
-    """Reads a file and computes its SHA-256 on the way."""
+    """Reads a file, and computes the SHA-256 of the bytes that were read."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

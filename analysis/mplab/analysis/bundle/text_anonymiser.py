@@ -71,7 +71,7 @@ class TextAnonymiser:
         return _ANY.sub(lambda m: self._one(m, text), text)
 
     def _learn(self) -> None:
-        """Collect the hexadecimal forms of all addresses replaced until now, including those of Linux's /proc/net."""
+        """Collect the hexadecimal forms of all addresses that were replaced, also the forms in Linux's /proc/net."""
         if self._hex_of == len(self.addresses.replaced):
             return
         self._hex_of = len(self.addresses.replaced)
@@ -109,10 +109,12 @@ class TextAnonymiser:
         return new.upper() if found.upper() == found else new
 
     def _colons(self, found: str, joined_before: bool = False, joined_behind: bool = False) -> str:
-        """Replace the longest address in a text of hexadecimal digits, dots and colons, and IPv4 addresses around it.
+        """Replace addresses in a text of hexadecimal digits, dots and colons.
+
+        These are the longest address in the text, and IPv4 addresses before and after it.
 
         Args:
-            found: the text.
+            found: text of hexadecimal digits, dots and colons.
             joined_before: a letter or digit precedes the text: its first group is not part of an address.
             joined_behind: a letter or digit follows the text: its last group is not part of an address.
         """

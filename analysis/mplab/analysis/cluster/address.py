@@ -21,7 +21,7 @@ class Keys:
 
     @property
     def given(self) -> tuple[Path, ...]:
-        """Return the files that are set."""
+        """Return the paths of the PEM files that are set."""
         return tuple(path for path in (self.authority, self.certificate, self.key) if path is not None)
 
 
@@ -50,7 +50,7 @@ def parse(text: str, keys: Keys = Keys(), memory: str = "") -> Local | Scheduler
 
     Args:
         text: ``local``, ``local:N``, ``tcp://host:port`` or ``tls://host:port``.
-        keys: for ``tls://``.
+        keys: PEM files for ``tls://``.
         memory: limit of each process, for ``local``.
 
     Raises:

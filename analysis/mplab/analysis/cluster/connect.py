@@ -48,7 +48,7 @@ def connected(address: Local | SchedulerAddress) -> Iterator[Client]:
 
 
 def check_same(client: Client) -> Mapping[str, str]:
-    """Check that scheduler and workers have the same software fingerprint as this process, and return it.
+    """Check that scheduler and workers have the same software fingerprint as this process; return the fingerprint.
 
     Raises:
         ClusterError: one of them differs or does not answer; the message names it, and the differences.

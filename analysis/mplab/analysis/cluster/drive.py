@@ -145,7 +145,10 @@ class Drive:
         return AnalysedRun(begun.job.run, begun.job.where, error=problem)
 
     def _next(self) -> _Future | None:
-        """Return a completed task, or None when no task completes within `LOOK_S`."""
+        """Return the next completed task, or None if no task completes within `LOOK_S`.
+
+        Also None after the loss of a task with its worker; Dask runs such a task again.
+        """
         if time.monotonic() - self._looked_s > LOOK_S:
             self._look()
         try:

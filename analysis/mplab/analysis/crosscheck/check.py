@@ -124,7 +124,8 @@ NS = 1e9
 def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
     """Return a record per subflow in mptrace's tables.
 
-    The record's ``sides`` has the columns of table ``directions`` (level tcp), its ``whole`` those of ``subflows``.
+    The record's ``sides`` has the columns of table ``directions`` (level tcp), its ``whole`` has the columns of
+    ``subflows``.
     """
     sides_of = _directions(tables["directions"], "tcp")
     return [
@@ -174,8 +175,9 @@ def _directions(frame: pl.DataFrame, level: str) -> dict[tuple[int, int], dict[s
 def _with_times(row: Row) -> Row:
     """Return the row with ``payload_s`` (s from the first to the last payload) and two sums of segment counts.
 
-    ``below_segments`` counts reordered segments and those that fill a hole in the capture; ``again_segments`` counts
-    these and retransmitted segments. Other tools do not separate these counts.
+    ``below_segments`` is the number of reordered segments plus the number of segments that fill a hole in the capture.
+    ``again_segments`` is ``below_segments`` plus the number of retransmitted segments. Other tools report only these
+    sums.
     """
     first, last = row["first_payload_ns"], row["last_payload_ns"]
     low = _sum(row["hole_segments"], row["reordered_segments"])

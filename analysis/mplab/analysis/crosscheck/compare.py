@@ -33,7 +33,7 @@ def compare(
         ours: mptrace's records.
         theirs: the tool's records.
         fields: the fields to compare.
-        optional: returns True for a flow of mptrace that the tool may lack without a difference.
+        optional: returns True for a flow of mptrace that the tool need not report.
     """
     for our, their in _matched(ours, theirs, report, optional):
         report.flows += 1

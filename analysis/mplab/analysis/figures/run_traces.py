@@ -53,7 +53,10 @@ class CellTrace:
 
     @cached_property
     def applications(self) -> "CellTrace":
-        """Return the trace of the applications' connections: with a session that of the loopback, else this trace."""
+        """Return the trace of the connections that applications opened.
+
+        With MPFlex sessions, it has the tables of the loopback interface; otherwise it is this trace.
+        """
         folder = self.tables.folder
         return replace(self, tables=Tables(folder / LOOPBACK)) if self.session and folder else self
 
@@ -68,7 +71,7 @@ SCORES: dict[str, type[pl.DataType]] = dict.fromkeys((*LABELS, "metric", "label"
 
 @dataclass(frozen=True)
 class Scored:
-    """An ok cell, with the folder of its scores and its record; figures use both."""
+    """An ok cell, with the data that figures of scores use: the folder of the scores, and the record of the cell."""
 
     name: str
     scenario: str
@@ -90,7 +93,7 @@ class Traces:
 
     @cached_property
     def scores(self) -> pl.DataFrame:
-        """Return all values of all cells, with the columns of `SCORES`, sorted by labels within a cell's metric.
+        """Return a frame of the values of all cells, with the columns `SCORES`; labels are sorted within a metric.
 
         Raises:
             TablesError: a ``scores.json`` is damaged, or from a newer mplab.
@@ -105,14 +108,15 @@ class Traces:
         return pl.DataFrame(rows, schema=SCORES, orient="row")
 
     def pooled(self, table: str, *columns: str | pl.Expr, where: pl.Expr | None = None) -> pl.DataFrame:
-        """Return the rows that the cells have in one table, as one frame with the columns `LABELS` and ``columns``.
+        """Return the rows of ``table`` of all cells in one frame: first the columns `LABELS`, then ``columns``.
 
-        ``where`` selects the rows; each cell is filtered before the next is read.
+        `LABELS` name the cell of a row. ``where`` selects rows; it is applied to each cell before the next cell is
+        read.
         """
         return self.each(lambda trace: _cut(trace.read(table), columns, where))
 
     def each(self, frame: Callable[[CellTrace], pl.DataFrame]) -> pl.DataFrame:
-        """Call ``frame`` for each trace, and return the results as one frame, with the columns `LABELS` first."""
+        """Call ``frame`` for the trace of each cell; return the results in one frame, the columns `LABELS` first."""
         frames = [
             rows.select(
                 pl.lit(trace.name).alias("cell"),

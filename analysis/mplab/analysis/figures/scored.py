@@ -18,7 +18,7 @@ def by_label(traces: Traces, metric: str) -> pl.DataFrame:
 
 
 def several_classes(traces: Traces, metric: str, nothing: str) -> pl.DataFrame:
-    """Return the values as `by_label`, but only of facets with two classes or more.
+    """Return the values as `by_label`, without the facets that have fewer than two classes.
 
     Raises:
         NoDataError: there is no such facet; ``nothing`` is the message.
@@ -33,14 +33,14 @@ def several_classes(traces: Traces, metric: str, nothing: str) -> pl.DataFrame:
 
 
 def needs(traces: Traces, wanted: Callable[[TransportRecord], bool], nothing: str) -> None:
-    """Raise `NoDataError` with the text ``nothing`` unless ``wanted`` accepts a transport that has scores."""
+    """Raise `NoDataError` with the text ``nothing`` unless ``wanted`` returns True for a transport that has scores."""
     there = set(traces.scores["transport"])
     if not any(wanted(transport) for transport in traces.transports if transport.label in there):
         raise NoDataError(nothing)
 
 
 def is_mptcp(transport: TransportRecord) -> bool:
-    """Return whether one connection can use several paths without MPFlex sessions, as with Multipath TCP."""
+    """Return whether a connection over the transport can use several paths without MPFlex sessions, as with MPTCP."""
     return not transport.single_path and not transport.sessions
 
 

@@ -25,13 +25,16 @@ NETWORKS = {"wlan": "wifi", "rmnet": "cellular", "lo": "loopback"}
 
 
 def upgrade(name: str, old: Old) -> pl.DataFrame:
-    """Return a table of schema 1 with the present columns; tables that schema 1 lacked are empty."""
+    """Return table ``name`` with the columns of the present schema, converted from the tables of schema 1 (``old``).
+
+    A table that schema 1 lacked is empty.
+    """
     convert = {"connections": _connections, "subflows": _subflows, "directions": _directions}.get(name)
     return conform(name, convert(old) if convert else pl.DataFrame())
 
 
 def conform(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return ``frame`` with exactly the columns of table ``name``, in order and typed; missing ones are null."""
+    """Return ``frame`` with exactly the columns of table ``name``, in order and typed; missing columns are null."""
     schema = SCHEMAS[name]
     if not frame.columns:
         return pl.DataFrame(schema=schema)

@@ -160,7 +160,10 @@ def _claims(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
 
 @dataclass(frozen=True)
 class ContrastRow:
-    """A contrast as a row of the page's table of contrasts; ``cells`` has (text, note) for each of `PAGE_COLUMNS`."""
+    """A row of the page's table of contrasts (comparisons of two transports).
+
+    ``cells`` has (text, note) for each of `PAGE_COLUMNS`.
+    """
 
     label: str
     transport: TransportRecord
@@ -203,7 +206,7 @@ def quantile_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
 
 
 def contrast_rows(panel: Sequence[Group]) -> tuple[ContrastRow, ...]:
-    """Return the rows of the page's table of contrasts for the groups of one metric."""
+    """Return the rows of the page's table of contrasts for one metric, whose groups of results are in ``panel``."""
     rows = []
     for group in panel:
         known = {series.transport.label: series.transport for series in group.series}

@@ -17,7 +17,7 @@ TOO_FEW, UNCLEAR, ALONE = "too few repetitions", "no clear winner", "nothing to 
 
 @dataclass(frozen=True)
 class HeadlineVerdict:
-    """The answer for one combination of labels; ``winner`` is None when no transport was shown to be better."""
+    """The best transport for one combination of labels; ``winner`` None: no transport was shown to be better."""
 
     label: str
     winner: TransportRecord | None
@@ -34,7 +34,7 @@ class HeadlineVerdict:
 
 @dataclass(frozen=True)
 class HeadlineAnswer:
-    """The answers for one headline metric in one scenario under one link condition."""
+    """The best transports for one headline metric in one scenario and link: a verdict per combination of labels."""
 
     scenario: str
     link: str
@@ -106,7 +106,8 @@ def _doubt(group: Group, best: Series, multipath: Series) -> str:
     """Return the reason why no transport is named as the winner; "" if one is named.
 
     A winner needs a 95 % interval of the gain of multipath (`mplab.analysis.statistics.effects.gain`) that excludes 0.
-    A multipath winner also needs an interval of its median that overlaps that of no other multipath transport.
+    If the winner is a multipath transport, the interval of its median must not overlap that of another multipath
+    transport.
     """
     comparison = multipath.comparison
     if group.smallest_measured < MIN_FOR_INTERVAL:

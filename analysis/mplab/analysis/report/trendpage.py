@@ -19,7 +19,7 @@ _WIDTH, _HEIGHT, _MARGIN, _LEFT = 560.0, 150.0, 14.0, 52.0
 
 @dataclass(frozen=True)
 class TrendPanel:
-    """A panel of the trend page: a metric with its labels, scenario and link condition, with a figure per transport."""
+    """A panel of the trend page: one metric, labels, scenario and link condition. It has a figure per transport."""
 
     title: str
     unit: str

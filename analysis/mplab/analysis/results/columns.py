@@ -22,7 +22,7 @@ class ResultColumn:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Name, meaning of a row (``doc``) and columns of a table with rows from many runs."""
+    """Definition of a table with rows from many runs: its name, the meaning of a row (``doc``), and its columns."""
 
     name: str
     doc: str

@@ -52,17 +52,17 @@ class Results:
 
     @cached_property
     def statistics(self) -> pl.DataFrame:
-        """Return a frame with a row per transport, metric and labels of each report."""
+        """Return a frame with a row per transport, metric, labels, scenario and link that the report of a run has."""
         return self._frame("statistics", statistics_rows)
 
     @cached_property
     def contrasts(self) -> pl.DataFrame:
-        """Return a frame with a row per contrast of two transports in each report."""
+        """Return a frame with one row per comparison of two transports in a report."""
         return self._frame("contrasts", contrast_rows)
 
     @cached_property
     def links(self) -> pl.DataFrame:
-        """Return a frame with a row per quantity of a link that was measured."""
+        """Return a frame with one row per measured quantity (rate or round-trip time) of a link in a cell."""
         return self._frame("links", link_rows)
 
     @cached_property

@@ -64,7 +64,8 @@ class QueryResult:
 def update(folder: Path, file: Path, *, rebuild: bool = False) -> Updated:
     """Update the index ``file`` with the runs of a folder, and return the numbers of runs read, kept and removed.
 
-    An index that is missing, damaged or of another version is made again from all runs. With ``rebuild``, any index is.
+    An index that is missing, damaged or of another version is made again from all runs. With ``rebuild``, every index
+    is made again.
 
     Raises:
         NotARunError: there is no such folder.
@@ -161,10 +162,10 @@ def _without_formulas(connection: duckdb.DuckDBPyConnection, source: str) -> str
 
 
 def _interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
-    """Run ``work`` in a thread, and return its result: while DuckDB uses the main thread, no signal handler runs.
+    """Run ``work``, a function that runs DuckDB queries, so that signals can interrupt it; return its result.
 
-    The main thread waits in short intervals: polars makes SIGINT restart system calls, so that an unlimited wait would
-    not be interrupted.
+    ``work`` runs in a thread, because no signal handler runs while DuckDB uses the main thread. The main thread waits
+    in short intervals: polars makes SIGINT restart system calls, so that an unlimited wait would not be interrupted.
     """
     with ThreadPoolExecutor(max_workers=1) as pool:
         running = pool.submit(work)
@@ -189,9 +190,9 @@ def _create(connection: duckdb.DuckDBPyConnection) -> None:
 def _add(
     connection: duckdb.DuckDBPyConnection, runs: dict[str, Path], prints: dict[str, str], problems: list[str]
 ) -> int:
-    """Read runs into the index, in one transaction, and return their number.
+    """Read runs into the index, in one transaction, and return the number of runs that were added.
 
-    A run that cannot be read, or that another folder has, too, is left out, and its message is added to ``problems``.
+    A run that cannot be read, or whose ID the index already has, is left out; a message is added to ``problems``.
     """
     frames: dict[str, list[pl.DataFrame]] = {}
     good: list[tuple[str, str, str]] = []
@@ -253,7 +254,7 @@ def _fingerprint(run: Path) -> str:
 
 
 def _usable(file: Path) -> bool:
-    """Return whether the file is an index of this version; a file that another process has locked counts as one."""
+    """Return whether the file is an index of this version; True also if another process has locked the file."""
     if not file.exists():
         return False
     try:

@@ -158,10 +158,10 @@ def payload_times(tables: Mapping[str, pl.DataFrame]) -> NDArray[np.float64]:
 
 
 def gap_s(times: NDArray[np.float64], handover: Handover, end_s: float) -> float | None:
-    """Return the longest time without payload, s, that begins at or during a hand-over.
+    """Return the longest time without payload around a hand-over, s; None if there is none.
 
-    The silence begins at most `BEFORE_S` before the hand-over, and lasts until the next payload or ``end_s``. Return
-    None if no silence begins in this time, e.g. because the last payload came earlier.
+    The gap begins at a packet with payload, at most `BEFORE_S` before the hand-over or during it. The gap ends after
+    the start of the hand-over, at the next packet with payload or at ``end_s``.
     """
     begin_s = handover.change.time_s - BEFORE_S
     last, following = times, np.append(times[1:], max(end_s, times[-1])) if times.size else times

@@ -88,7 +88,7 @@ def measured_in(groups: Iterable[Group]) -> list[Measured]:
 def judge_limits(budgets: Iterable[Budget], measured: Sequence[Measured], seed: int) -> list[JudgedLimit]:
     """Judge each limit by the values of each transport, metric and labels to which its budget applies.
 
-    A limit that applies to no measured values is broken.
+    A limit that applies to no measured values counts as broken.
 
     Raises:
         BudgetError: a limit cannot be converted to its metric's unit.

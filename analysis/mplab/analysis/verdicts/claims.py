@@ -102,7 +102,11 @@ def _finding(analysis: Analysis, group: Group, claim: Claim, claimed: Interval) 
 
 
 def _group_of_others(analysis: Analysis, group: Group, claim: Claim) -> Group | None:
-    """Return the group of the transports to compare with: ``group``, or its counterpart under ``against_link``."""
+    """Return the group with the transports to which the claim compares its transport.
+
+    That is ``group`` or, if the claim has ``against_link``, the same metric under that link condition; None if it was
+    not measured.
+    """
     if not claim.against_link:
         return group
     wanted = (group.scenario, claim.against_link, group.metric.name, group.labels)

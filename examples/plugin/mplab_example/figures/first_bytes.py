@@ -11,7 +11,7 @@ COLUMNS = ("cell", "transport", "request", "time_s")
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield one figure; none for a run without the scenario."""
+    """Yield one figure; none if the run does not have the scenario."""
     rows = [
         (cell.id, cell.spec.transport, observation["request"], observation["time_s"])
         for cell in analysis.run.cells

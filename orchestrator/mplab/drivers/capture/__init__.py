@@ -19,7 +19,7 @@ CaptureMode = Literal["headers", "payload", "off"]
 
 @dataclass(frozen=True)
 class CapturePoint:
-    """One interface to capture on (of a lab node, the phone or a server), and the file for its packets.
+    """Network interface of a lab node, the phone or a server to capture on, and the file for its packets.
 
     Attributes:
         node: machine that has the interface.

@@ -8,7 +8,7 @@ from mplab.base.machine import MachineProcess
 
 
 class OriginHost(Protocol):
-    """Machine on which the servers run: a node of the lab in which 10.65.0.0/16 is local."""
+    """Machine on which the origin's servers run; it has all addresses of 10.65.0.0/16."""
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> MachineProcess:
         """Start a program that writes its output to `log`; return its process."""

@@ -82,7 +82,7 @@ SIZES_BYTES = (
 def stream_bytes(size: int) -> bytes:
     """Return the first `size` bytes of the random stream that the files of ``dl.lab`` contain.
 
-    The stream consists of raw PCG64 outputs, 64 bit, little endian, which are equal in every numpy.
+    The stream consists of raw PCG64 outputs, 64 bit, little endian, which are equal in every version of numpy.
     """
     with deferred("slow to import, needed once"):
         import numpy as np

@@ -36,7 +36,7 @@ class ServerBlock:
         names: host names of the site.
         addresses: addresses at which the block listens.
         http2: the protocol is HTTP/2.
-        certificate: path of the file with key and certificate chain, where nginx runs.
+        certificate: path, on the machine that runs nginx, of the file with key and certificate chain.
     """
 
     names: tuple[str, ...]
@@ -51,7 +51,7 @@ def version_tuple(version: str) -> tuple[int, ...]:
 
 
 def has_http2_directive(version: str) -> bool:
-    """Return True if nginx `version` has the directive ``http2``; older ones have an option of ``listen`` instead."""
+    """Return True if nginx `version` has the directive ``http2``; older versions have an option of ``listen``."""
     return version_tuple(version) >= _HTTP2_DIRECTIVE_SINCE
 
 

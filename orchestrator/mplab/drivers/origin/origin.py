@@ -33,7 +33,7 @@ class Additions(Protocol):
 
     @property
     def records(self) -> list[tuple[str, str]]:
-        """Pairs (host name, address) that the name server answers in addition."""
+        """Pairs (host name, address) of the services, for the name server."""
 
     def prepare(self, authority: LabAuthority) -> None:
         """Make the certificates and files to which the additional ``server`` blocks refer."""

@@ -100,7 +100,10 @@ def _css_count(js_css: int) -> int:
 
 
 def _add_scripts(planner: _Planner, count: int) -> list[int]:
-    """Plan `count` scripts; return the numbers of the scripts at the end of the body: only these load other objects."""
+    """Plan `count` scripts; return the numbers of the scripts at the end of the page's body.
+
+    Only these scripts load other objects.
+    """
     if not count:
         return []
     head, late = int(count * _HEAD_SCRIPT_SHARE), int(count * _LATE_SCRIPT_SHARE)

@@ -95,7 +95,7 @@ class PhoneInterface:
 
     Args:
         phone: the phone.
-        device: ``wlan0``.
+        device: name of the interface: ``wlan0``.
         peer: address of the proxy, the destination of all connections that leave the phone.
     """
 

@@ -1,4 +1,4 @@
-"""Define the control of a proxy outside of runs, for `mplab proxy`; `ProxyDriver.by_hand` returns it."""
+"""Define `ByHand`, the object by which `mplab proxy` controls a proxy outside of runs; see `ProxyDriver.by_hand`."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -93,7 +93,7 @@ class ByHand(Protocol):
         """Return the state of every service."""
 
     def logs(self, service: str, *, lines: int) -> Iterable[tuple[str, str]]:
-        """Return pairs (service, line): the last `lines` lines of one service or, for "", of each."""
+        """Return pairs (service, line): the last `lines` lines of one service or, for "", of each service."""
 
     def examine(self) -> Sequence[Check]:
         """Check everything that the proxy needs, and its running services; return one result for each check."""

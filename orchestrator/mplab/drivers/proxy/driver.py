@@ -100,7 +100,7 @@ class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
         yield from ()
 
     def uses(self, settings: Settings) -> str:
-        """Return a phrase that names what the proxy uses outside of a virtual lab's namespaces; "": nothing."""
+        """Return a phrase that names the resources that the proxy uses outside of a virtual lab; "": none."""
         return ""
 
     def check(self, settings: Settings, lab_file: str) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from mplab.drivers.origin.certificates import Authority
 
 
 class ServiceHost(OriginHost, Protocol):
-    """Machine where services run: a node of the lab at which the addresses of all services are local."""
+    """Machine where services run: a node of the lab that has the addresses of all services."""
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""

@@ -23,7 +23,7 @@ _POLL_S = 0.05
 
 @dataclass(frozen=True)
 class LogMark:
-    """Sizes of log files at one time, by which bytes that are appended later can be found.
+    """Sizes of log files at one time; `keep` copies the bytes that were appended to the files after this time.
 
     Attributes:
         sizes: log file → its size, bytes.
@@ -37,7 +37,7 @@ class LogMark:
         return cls({log: log.stat().st_size if log.exists() else 0 for log in logs})
 
     def keep(self, directory: Path) -> None:
-        """Copy the bytes that were appended to each log since this mark into a file of the same name in `directory`."""
+        """Copy, for each log, the bytes after the recorded size to a file of the same name in `directory`."""
         directory.mkdir(exist_ok=True)
         for log, size in self.sizes.items():
             with suppress(FileNotFoundError), log.open("rb") as source:
@@ -112,7 +112,7 @@ class RunningServices:
             self._entries[service.name] = _Entry(service, context)
 
     def adopt(self, authority: Authority) -> None:
-        """Use services that another process has prepared and started; replaces `prepare` and `start`.
+        """Use services that another process has prepared and started; call it instead of `prepare` and `start`.
 
         Args:
             authority: certificate authority that issued the services' certificates.

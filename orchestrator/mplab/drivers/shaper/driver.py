@@ -72,9 +72,10 @@ class MachineDriver(EntryDriver[Settings]):
 
     @abstractmethod
     def where(self, machine: ShapingMachine[Settings]) -> str:
-        """Return text that identifies the machine in every lab file: ``root@192.168.1.1:22``, or a command line.
+        """Return text that identifies the machine, the same for all lab files.
 
-        mplab's lock for the machine is named after this text, so only one process at a time can hold the machine.
+        It is an address (``root@192.168.1.1:22``) or a command line. mplab's lock for the machine is named after this
+        text, so only one process at a time can hold the machine.
         """
 
     @abstractmethod
@@ -229,7 +230,7 @@ class PhoneShaperDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
 
 @dataclass(frozen=True)
 class EmulatedNetwork:
-    """Parts of a virtual lab that its link emulator connects.
+    """Nodes, addresses and delays that a virtual lab passes to its link emulator.
 
     Attributes:
         air: node with both ends of every emulated link.

@@ -31,10 +31,11 @@ class LinkProbe:
         self._server = server
 
     def __call__(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
-        """Measure all paths at the same time; return the measurements by interface.
+        """Measure all paths at the same time; return interface → measurement of its path.
 
         Args:
-            conditions: interface → its condition, which determines the number of packets.
+            conditions: interface → requested link condition of its path; the rate and loss determine the number of
+                packets.
 
         Raises:
             ProbeError: a path does not answer.

@@ -52,7 +52,7 @@ class Shaper(Protocol):
         """Remove the conditions of all paths of the phone."""
 
     def state(self) -> Mapping[str, object]:
-        """Return the applied conditions, in the shaper's own form, as the shaper reports them."""
+        """Return the applied conditions as the shaper reports them; the format depends on the shaper."""
 
     def where(self, interface: str) -> str:
         """Return the name of the emulator or machine that shapes a path, for reports: ``server proxy (tc)``."""

@@ -78,7 +78,7 @@ class TransportDriver(TransportInfo):
             yield Finding(self.name, "warning", reason, f"cells with {self.title} will be skipped")
 
     def check_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:
-        """Return what a connected, rooted phone lacks for this transport, or "". See `Transport.missing_on_phone`."""
+        """Return why a connected, rooted phone cannot use this transport, or "". See `Transport.missing_on_phone`."""
         return ""
 
     def chance(self, phone: PhoneFacts) -> TransportChance:
@@ -98,7 +98,7 @@ class TransportDriver(TransportInfo):
         return ""
 
     def note_on(self, phone: PhoneFacts) -> str:
-        """Return a requirement of the transport on a phone that users should know, or "".
+        """Return a requirement of the transport on a phone, as a note for users; "" if there is none.
 
         Default: without root, the agent needs Linux 5.7 or later to bind its sockets to interfaces.
         """
@@ -126,7 +126,7 @@ def names() -> tuple[str, ...]:
 
 
 def default_over(*paths: str) -> str:
-    """Return the name of the default transport of mplab's commands over exactly the interfaces `paths`.
+    """Return the name of the transport that mplab's commands use by default over exactly the interfaces `paths`.
 
     Raises:
         LabNotReadyError: no such transport is registered, or it cannot be imported.

@@ -98,7 +98,7 @@ class Transport(ABC):
         """Prepare the phone's routes and kernel; register each undo before its change is made. Default: no changes."""
 
     def missing_on_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:
-        """Return what a rooted phone lacks for this transport, or "".
+        """Return why a rooted phone cannot use this transport, or "".
 
         Args:
             read_kernel: function that reads the properties of the phone's kernel; called only if the kernel matters.

@@ -107,7 +107,7 @@ def _dump(yaml: YAML, document: Mapping[str, Any]) -> str:
 
 
 def _first(nodes: Sequence[UiNode], attribute: str, node: UiNode) -> bool:
-    """Return True if `node` is the first of the nodes that have its value of `attribute`.
+    """Return True if no node before `node` in `nodes` has the same value of `attribute`.
 
     A selector for this value then selects `node`.
     """

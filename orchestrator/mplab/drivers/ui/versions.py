@@ -10,8 +10,8 @@ def outside(version: str, tested: str) -> str:
 
     Args:
         version: version of the installed app: ``391.2.4``.
-        tested: first and last tested version: ``380 … 400``. Each is compared only as far as it is written, so 400.1
-            is inside this range.
+        tested: first and last tested version: ``380 … 400``. Only the written numbers of a version are compared, so
+            400.1 is inside this range.
     """
     installed = _parts(version)
     ends = [_parts(end) for end in tested.split("…")]

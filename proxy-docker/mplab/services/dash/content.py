@@ -30,7 +30,7 @@ _AUDIO_RATE_HZ = 48_000
 
 @dataclass(frozen=True)
 class Quality:
-    """One encoding of the film."""
+    """One encoding of the film: height and width in pixels, and bit rate in kbit/s."""
 
     height: int
     width: int
@@ -125,7 +125,7 @@ def clip_command(site: VideoSite, film: Path, folder: Path, *, seconds: int, noi
         site: the site that shows the clip.
         film: folder with the encoded films.
         folder: folder that gets manifest and segments.
-        seconds: length of the clip.
+        seconds: length of the clip, s.
         noise_seed: seed of the sound, pink noise; another one for each clip.
     """
     inputs: list[str] = []

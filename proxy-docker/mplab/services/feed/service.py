@@ -63,7 +63,7 @@ class FeedService(Service):
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """Return the name and the command of ``server.py``."""
+        """Return the name and the command line of the only program, ``server.py``."""
         where = context.installed
         server, index = where.path(FOLDER / "server.py"), where.path(_index(context))
         return {"feed": [where.python(), "-I", server, str(PORT), index]}

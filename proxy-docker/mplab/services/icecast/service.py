@@ -46,7 +46,7 @@ ICECAST = Program("icecast2", ("icecast2", "icecast"), ("-v",), "icecast2", "the
 
 
 class IcecastService(Service):
-    """A radio station (Icecast and the program that feeds it), and a music service, each with a web page to listen."""
+    """A radio station (Icecast, and a program that sends it the sound), and a music service, each with a web page."""
 
     name = "icecast"
     title = "Radio station and music service"
@@ -92,7 +92,7 @@ class IcecastService(Service):
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """Return the commands of Icecast and of ``source.py``, which feeds it.
+        """Return the commands of Icecast and of ``source.py``, which sends the sound of the station to Icecast.
 
         Icecast runs as an unprivileged user, because it refuses to run as root.
         """
@@ -106,7 +106,7 @@ class IcecastService(Service):
         }
 
     def check(self, context: ServiceContext) -> None:
-        """Check that Icecast is fed by its source, and that nginx serves the radio player and the list of tracks.
+        """Check that Icecast receives sound, and that nginx serves the radio player and the list of tracks.
 
         Raises:
             DeviceError: Icecast has no source, or one of the URLs does not answer.

@@ -38,7 +38,7 @@ class UploadService(Service):
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """Return the name and the command of ``server.py``."""
+        """Return the name and the command line of the only program, ``server.py``."""
         where = context.installed
         return {"upload": [where.python(), "-I", where.path(FOLDER / "server.py"), str(PORT)]}
 

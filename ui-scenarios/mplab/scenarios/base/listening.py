@@ -73,7 +73,7 @@ class ListeningScenario(Scenario[ListeningParameters]):
 
     @abstractmethod
     def places(self, context: Context, facts: Mapping[str, str]) -> Mapping[str, object]:
-        """Return name → value of those placeholders in the app's ``start`` that are not parameters.
+        """Return placeholder → value, for the placeholders in the app's ``start`` that are not names of parameters.
 
         Args:
             context: resources of the cell.

@@ -52,7 +52,7 @@ class DevToolsFactory(Protocol):
     """Function that connects to the DevTools of an Android app on the phone."""
 
     def __call__(self, app: "AndroidApp") -> AbstractContextManager["DevTools | None"]:
-        """Return a context manager that connects to a running app and yields its DevTools; None if it offers none.
+        """Return a context manager that connects to a running app and yields its DevTools; None: it has no DevTools.
 
         Raises:
             DeviceError: the phone failed.
@@ -98,7 +98,7 @@ class Context:
     """The Android app that the scenario uses; None: the phone is virtual, and web pages replace apps."""
 
     def warn(self, text: str) -> None:
-        """Write a warning: the cell was disturbed. The cell stays valid, and the report flags it.
+        """Write a warning that the cell was disturbed. The cell stays valid, and the report shows the warning.
 
         Args:
             text: a sentence; the same sentence counts only once.

@@ -58,7 +58,7 @@ class UploadParameters(Parameters):
 
     @property
     def block_bytes(self) -> int:
-        """Return the size of the blocks in which a file is sent; here one block of the file's size."""
+        """Return the size of the blocks in which a file is sent, bytes; by default, one block is the whole file."""
         return self.size
 
     @property
@@ -150,7 +150,7 @@ class _Session(Session[UploadParameters]):
 
     @property
     def left_s(self) -> float:
-        """Return the time after which the current upload is cancelled, s from now."""
+        """Return the remaining time until the current upload is cancelled, s."""
         return self.deadline - time.monotonic()
 
     def run(self) -> None:

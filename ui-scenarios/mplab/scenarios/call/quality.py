@@ -150,7 +150,10 @@ def find(part: Samples, recording: Samples, *, first: int = 0, last: int | None 
 
 
 def cut(recording: Samples, start: int, length: int) -> Samples:
-    """Return `length` samples from index `start` on, plus 0.25 s on both sides; silence outside of the recording."""
+    """Return `length` samples from index `start` on, plus 0.25 s on both sides.
+
+    Samples outside of the recording are silence.
+    """
     margin = round(_MARGIN_S * RATE_HZ)
     first, last = start - margin, start + length + margin
     before, after = max(0, -first), max(0, last - len(recording))

@@ -93,7 +93,7 @@ class DownloadParameters(Parameters):
 
     @property
     def waiting_s(self) -> float:
-        """Return the time over which the starts of flows are spread in bundles with ``every``, s."""
+        """Return the total time, s, during which the bundles with ``every`` start flows."""
         return sum(bundle.flows * bundle.every for bundle in self.bundles)
 
 
@@ -106,7 +106,7 @@ class DownloadScenario(Scenario[DownloadParameters]):
     socks = True
 
     def time_limit_s(self, parameters: DownloadParameters) -> float:
-        """Return the time for all bytes at 200 kbit/s, but at most 120 s and at least 3 times the estimate."""
+        """Return the time for all bytes at 200 kbit/s (at most 120 s), or 3 times the estimate if that is longer, s."""
         slow = 10 + parameters.waiting_s + parameters.total_bytes * 8 / 1000 / _SLOW_KBPS
         usual = self.estimate_s(parameters) - parameters.waiting_s
         return math.ceil(max(min(MAX_TEST_S, slow), 10 + parameters.waiting_s + 3 * usual))
@@ -192,7 +192,10 @@ def _download_bundle(context: Context, bundle: FlowGroup, server: Server, deadli
 
 
 def _way(context: Context) -> dict[str, bool]:
-    """Return the field ``by_proxy`` if a proxy is used: it looks up names, so curl cannot measure the lookup time."""
+    """Return the field ``by_proxy`` of the observation if curl uses a proxy, otherwise {}.
+
+    The proxy then looks up the name of the server, so curl cannot measure the lookup time.
+    """
     return {"by_proxy": True} if context.app_proxy else {}
 
 

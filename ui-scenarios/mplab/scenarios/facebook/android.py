@@ -21,8 +21,8 @@ _MARGIN_S = 6.0
 class AndroidFacebookScenario(AndroidScenario[FacebookParameters]):
     """Use Facebook's app on Android, in rounds of these actions: refresh, status, photo, nearby, check-in.
 
-    In the observation of a refresh, ``texts_s`` is null: the screen does not show when texts can be read before the
-    pictures arrive.
+    In the observation of a refresh, ``texts_s`` (time until the texts can be read) is null: the screen does not show
+    this time.
     """
 
     @contextmanager

@@ -47,7 +47,7 @@ class FirefoxScenario(PagesScenario):
         """Return the field ``connections``: the number of connections that the browser opened for the page.
 
         Raises:
-            StepError: the browser opened no connection, so it used those of an earlier load.
+            StepError: the browser opened no connection, so it used connections of an earlier load.
         """
         responses = [event["params"]["response"] for event in events if event["method"] == "Network.responseReceived"]
         connections = sum(not response["connectionReused"] for response in responses)

@@ -22,7 +22,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return the values of each direction, and the bytes on the phone's interfaces."""
+    """Return the measurements of iperf3 in each direction, and the bytes on the phone's interfaces."""
     return [value for observation in observations for value in _values(observation)]
 
 

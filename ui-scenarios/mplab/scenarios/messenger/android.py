@@ -133,7 +133,7 @@ class _Session(Session[MessengerParameters]):
     def _observations(self) -> Iterator[dict[str, object]]:
         """Yield the fields of an observation ``message`` for each message, the same as on the virtual phone.
 
-        If the contact is another phone, the time at which a message was shown there is unknown (None).
+        If the contact is another phone, the time at which that phone showed a message is unknown (None).
         """
         arrived: dict[str, float] = {}
         if self.peer is not None:

@@ -126,7 +126,7 @@ class _Session(Session[MessengerParameters]):
 
     @property
     def left_s(self) -> float:
-        """Return the time until all messages must be sent, s from now."""
+        """Return the remaining time in which messages can be sent, s."""
         return self.deadline - time.monotonic()
 
     def plan(self) -> None:

@@ -66,7 +66,10 @@ class RequestSchedule:
         return urls
 
     def headers(self) -> list[str]:
-        """Return the header lines of every request, as arguments of curl. A cookie pads it to `request_bytes`."""
+        """Return the header lines of each request, as arguments of curl.
+
+        A cookie pads the request to `request_bytes`.
+        """
         headers = ["User-Agent:", "Accept:", f"Range: bytes=0-{self.response_bytes - 1}"]
         headers += [] if self.kept else ["Connection: close"]
         query = f"?round={'1' * len(str(self.rounds))}&request={'1' * len(str(self.requests))}"

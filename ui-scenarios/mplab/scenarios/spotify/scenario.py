@@ -38,7 +38,10 @@ class SpotifyScenario(ListeningScenario):
         return {"url": facts["music_url"], "seed": context.rng.randrange(1 << 31)}
 
     def sent(self, facts: Mapping[str, str], player: Player) -> Mapping[str, object]:
-        """Return one melody, joined from those of the tracks in played order; this order; and the player's counters."""
+        """Return the melody that was played, the order of its tracks, and the player's counters.
+
+        The melody is joined from the tracks in played order.
+        """
         melodies = json.loads(facts["music_melodies"])
         played = [melodies[track] for track in player["order"]]
         melody = {**played[0], "notes": "".join(track["notes"] for track in played)}

@@ -41,7 +41,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return the values of the datagrams in each direction, and the bytes on the phone's interfaces."""
+    """Return delay, jitter, loss and reordering of datagrams per direction, and the bytes on the phone's interfaces."""
     return [value for observation in observations for value in _values(observation)]
 
 

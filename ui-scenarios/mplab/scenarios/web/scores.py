@@ -43,5 +43,5 @@ _FIELDS = {
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return the values of each site's page loads, and their mean page load time."""
+    """Return the mean page load measurements of each site, and the mean page load time over all sites."""
     return pages.score(observations, _FIELDS)

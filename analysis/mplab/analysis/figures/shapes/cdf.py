@@ -48,10 +48,10 @@ def thin_steps(x: Floats, y: Floats, most: int = MAX_STEPS) -> tuple[Floats, Flo
 
 
 def density(values: Floats, weights: Floats, *, log: bool) -> tuple[Floats, Floats]:
-    """Return the histogram of the values: the middle of each class, and its share of the total weight, 0 … 1.
+    """Return the histogram of the values: the middle of each bin, and the share of the total weight in it, 0 … 1.
 
-    There are `DENSITY_BINS` classes of equal width. With ``log``, their width is equal on a logarithmic axis; all
-    values must then be above 0.
+    There are `DENSITY_BINS` bins of equal width. With ``log``, their width is equal on a logarithmic axis; all values
+    must then be above 0.
     """
     numbers = np.log10(values) if log else values
     counts, edges = np.histogram(numbers, np.linspace(*_limits(numbers), DENSITY_BINS + 1), weights=weights)

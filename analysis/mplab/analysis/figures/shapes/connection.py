@@ -49,7 +49,7 @@ class PlottedConnection:
         return sorted(self.points["subflow_id"].unique())
 
     def colour(self, subflow: int) -> str:
-        """Return the colour of the subflow's network, or another one if several subflows use that network."""
+        """Return the colour of the subflow's network, or a different colour if several subflows use that network."""
         own = self.networks.get(subflow, "")
         if own and list(self.networks.values()).count(own) == 1:
             return network_colours([own])[own]
@@ -86,8 +86,8 @@ def largest(traces: Traces) -> PlottedConnection:
 class OneConnection:
     """A figure of the largest MPTCP connection, with time on the x axis.
 
-    ``values`` returns the data of the figure, which are also its CSV after the columns ``cell`` and ``connection_id``.
-    ``paint`` draws them, and returns the entries of the legend.
+    ``values`` returns the data of the figure; its CSV file has these data after the columns ``cell`` and
+    ``connection_id``. ``paint`` draws them, and returns the entries of the legend.
     """
 
     title: str

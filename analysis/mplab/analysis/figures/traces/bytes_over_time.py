@@ -84,7 +84,11 @@ def _ramped(trace: CellTrace, zero_ns: int, until_s: float) -> Curves:
 
 
 def _grid(starts: pl.Series, ends: pl.Series, until_s: float) -> Floats:
-    """Return `MAX_STEPS` evenly spaced times, from 0 or an earlier start to the last end or a later ``until_s``."""
+    """Return `MAX_STEPS` evenly spaced times, s, for the time axis.
+
+    The axis begins at 0 or at the first start, if that is earlier. It ends at the last end or at ``until_s``, if that
+    is later.
+    """
     first, last = starts.to_numpy().min(), ends.to_numpy().max()
     return np.linspace(min(0.0, first), max(last, until_s), MAX_STEPS)
 

@@ -53,7 +53,7 @@ class Waterfall:
     caption: str
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """Yield a drawing of one cell: the cell with the most objects that came over several networks.
+        """Yield a drawing of one cell: the cell with the most objects that were transferred over several networks.
 
         Raises:
             NoDataError: no cell has objects.
@@ -89,7 +89,7 @@ class Waterfall:
 
 
 def _interest(trace: CellTrace) -> tuple[int, int]:
-    """Return (number of objects of the cell that came over several networks, number of all its objects)."""
+    """Return (number of web objects transferred over several networks, number of all web objects) of the cell."""
     objects = trace.tables["objects"]
     return objects.filter(pl.col("networks").str.contains(",")).height, objects.height
 

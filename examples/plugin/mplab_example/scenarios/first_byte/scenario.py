@@ -1,4 +1,4 @@
-"""Sends small requests one after the other, each on a new connection."""
+"""Send small requests one after the other, each on a new connection."""
 
 from contextlib import AbstractContextManager, nullcontext
 
@@ -23,28 +23,28 @@ class FirstByteParameters(Parameters):
 
 
 class FirstByteScenario(Scenario[FirstByteParameters]):
-    """`Scenario`: its name, parameters and duration, and its sessions."""
+    """Send small requests with curl, and measure the time to the first byte of each answer."""
 
     name = "first-byte"
     title = "Time to the first byte"
     parameters = FirstByteParameters
 
     def time_limit_s(self, parameters: FirstByteParameters) -> float:
-        """See `Scenario`."""
+        """Return the duration if every request takes as long as curl allows, s."""
         return parameters.requests * (_TIMEOUT_S + parameters.pause)
 
     def estimate_s(self, parameters: FirstByteParameters) -> float:
-        """See `Scenario`."""
+        """Return the usual duration of all requests and pauses, s."""
         return parameters.requests * (_USUAL_S + parameters.pause)
 
     def open(self, context: Context, parameters: FirstByteParameters) -> AbstractContextManager["_Session"]:
-        """See `Scenario`. A session needs no preparation and no clean-up."""
+        """Return a context manager that only yields the session: nothing needs to be prepared."""
         return nullcontext(_Session(context, parameters))
 
 
 class _Session(Session[FirstByteParameters]):
     def run(self) -> None:
-        """Send the requests, and observe the time to the first byte of each.
+        """Send the requests, and write the time to the first byte of each as an observation.
 
         Raises:
             StepError: a request gets no answer with status 200.

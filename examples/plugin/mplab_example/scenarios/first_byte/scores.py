@@ -12,7 +12,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return the median time of the requests, and the bytes on each interface."""
+    """Return the median time to the first byte, and the bytes on the phone's interfaces."""
     times_s = [observation["time_s"] for observation in observations if observation["event"] == "first_byte"]
     values = [Value("first_byte", median(times_s))] if times_s else []
     return values + [value for observation in observations for value in interface_bytes(observation)]

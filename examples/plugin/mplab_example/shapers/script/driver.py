@@ -29,7 +29,7 @@ _TIMEOUT_S = 30.0
 
 
 class ScriptFile(MachineFile):
-    """Entry of such a router in a lab file."""
+    """Entry of a router of the kind ``script`` in a lab file."""
 
     driver: Literal["script"] = Field(description="Shaped by a command.")
     command: tuple[str, ...] = Field(min_length=1, max_length=16, description="The command, without its last word.")
@@ -37,12 +37,12 @@ class ScriptFile(MachineFile):
 
     @property
     def shaped_interface(self) -> str:
-        """See `MachineFile`."""
+        """Interface of the router that is shaped if a phone's path names no interface."""
         return self.interface
 
 
 def call(label: str, settings: ScriptFile, word: str, content: object = None) -> None:
-    """Run the command with one more word, and with `content` as JSON on standard input.
+    """Run the router's command with the argument `word`, and with `content` as JSON on standard input.
 
     Raises:
         DeviceError: the command cannot be run, takes too long, or exits with a code other than 0.
@@ -62,11 +62,11 @@ def call(label: str, settings: ScriptFile, word: str, content: object = None) ->
 
 @dataclass(eq=False)
 class HeldScript:
-    """`HeldMachine`, `PathShaping` and the hold in one object.
+    """A held router: `HeldMachine`, its `PathShaping` and its hold in one object.
 
     Attributes:
         name: name of the router in messages.
-        settings: its entry in the lab file.
+        settings: entry of the router in the lab file.
     """
 
     name: str
@@ -80,61 +80,61 @@ class HeldScript:
 
     @property
     def warnings(self) -> list[str]:
-        """See `HeldMachine`."""
+        """A warning that the conditions which the command applied are not read back."""
         return ["what the router's command has done is not read back"]
 
     @property
     def shaping(self) -> "HeldScript":
-        """See `HeldMachine`."""
+        """This object, which also shapes paths."""
         return self
 
     @property
     def hold(self) -> "HeldScript":
-        """See `HeldMachine`."""
+        """This object, which is also the hold."""
         return self
 
     def shape(
         self, key: str, selector: PacketSelector, *, up: Direction, down: Direction, seed: int | None = None
     ) -> None:
-        """See `PathShaping`."""
+        """Call the command with the conditions of all paths, including the new condition of path `key`."""
         path: PathState = {"of": str(selector), "up": up.to_linkem(), "down": down.to_linkem()}
         call(self.name, self.settings, "shape", {**self._paths, key: path})
         self._paths[key] = path
 
     def unshape(self, key: str) -> None:
-        """See `PathShaping`."""
+        """Call the command with the conditions of all paths except `key`; do nothing if `key` is not shaped."""
         if self._paths.pop(key, None) is not None:
             call(self.name, self.settings, "shape", self._paths)
 
     def state(self) -> Mapping[str, PathState]:
-        """See `PathShaping`. Returns the requested state: the command reports none."""
+        """Return the requested conditions by key of the path: the command reports none."""
         return self._paths
 
     def counters(self) -> Mapping[str, Mapping[str, int]]:
-        """See `PathShaping`. The command counts nothing."""
+        """Return {}: the command counts no packets."""
         return {}
 
     def check_alive(self) -> None:
-        """See `Alive`. A command can always be run."""
+        """Do nothing: the command holds nothing that can be lost."""
 
     def renew(self) -> None:
-        """See `HeldMachine`. A command is never lost."""
+        """Do nothing: the hold cannot be lost."""
 
 
 class State:
     """`MachineState` of a router whose state is unknown."""
 
     def to_json(self) -> dict[str, object]:
-        """See `MachineState`."""
+        """Return {}: the state is unknown."""
         return {}
 
     def __str__(self) -> str:
-        """See `MachineState`."""
+        """Return a sentence that the state is unknown."""
         return "shaped by a command, which says nothing of its state"
 
 
 class Script(MachineDriver[ScriptFile]):
-    """Driver of the router kind ``script``: see the module."""
+    """`MachineDriver` of the router kind ``script``; the docstring of the module describes the command."""
 
     name = "script"
     title = "a router that a command shapes"
@@ -144,12 +144,15 @@ class Script(MachineDriver[ScriptFile]):
     abilities = Abilities(title, disciplines=[DROP_TAIL], traces=False)
 
     def where(self, machine: ShapingMachine[ScriptFile]) -> str:
-        """See `MachineDriver`."""
+        """Return the router's command line, after which the lock of the router is named."""
         return " ".join(machine.settings.command)
 
     @contextmanager
     def hold(self, machine: ShapingMachine[ScriptFile], owner: Owner) -> Iterator[HeldScript]:
-        """See `MachineDriver`. The router is locked, then restored; if this process dies, a later one restores it."""
+        """Lock the router during the context; at its end, restore the original state of the router.
+
+        If this process is killed, a later process restores the state from the undo journal.
+        """
         restore = [*restore_argv(machine.label, machine.kind, machine.settings), owner.token()]
         with owner.lock(self.where(machine)):
             owner.undo.register(
@@ -160,26 +163,26 @@ class Script(MachineDriver[ScriptFile]):
             yield HeldScript(machine.label, machine.settings)
 
     def uses(self, machine: ShapingMachine[ScriptFile]) -> str:
-        """See `MachineDriver`. The user reads this text before allowing a lab file."""
+        """Return a phrase that names the command. Users read it before they allow the lab file."""
         return f"runs the command '{self.where(machine)}' on this machine"
 
     def restore(self, label: str, settings: ScriptFile, token: str) -> None:
-        """See `MachineDriver`. The command knows no owner, so it restores the router in any case."""
+        """Restore the original state of the router. The command knows no owner, so `token` has no effect."""
         call(label, settings, "restore")
 
     def give_back(self, machine: ShapingMachine[ScriptFile]) -> None:
-        """See `MachineDriver`."""
+        """Restore the original state of the router, even if another process holds it; see `MachineDriver`."""
         try:
             call(machine.label, machine.settings, "restore")
         except DeviceError as error:
             raise LabNotReadyError(str(error)) from error
 
     def show(self, machine: ShapingMachine[ScriptFile]) -> State:
-        """See `MachineDriver`."""
+        """Return a state without information about the router: the command reports none."""
         return State()
 
     def check(self, machine: ShapingMachine[ScriptFile], lab_file: str) -> Iterator[Finding]:
-        """See `EntryDriver`."""
+        """Yield one finding that names the command and the shaped interfaces; the command is not run."""
         yield Finding(machine.label, "ok", f"'{self.where(machine)}' shapes {', '.join(machine.interfaces)}")
 
 

@@ -16,7 +16,7 @@ USUAL_MTU = 1500
 
 
 class Options(BaseModel):
-    """Options of the transport; strict, so that a misspelt one is refused."""
+    """Options of the transport; an unknown key is an error, so that a misspelt option is noticed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -24,10 +24,10 @@ class Options(BaseModel):
 
 
 class SmallPackets(SinglePathTcp):
-    """`Transport`: single-path TCP, and its check that no other path was used, over an interface with a smaller MTU.
+    """`Transport` by plain TCP over WiFi, with a smaller MTU at the interface.
 
     Args:
-        options: see `Options`.
+        options: options in the experiment file.
         address: the phone's address on WiFi.
     """
 
@@ -36,19 +36,19 @@ class SmallPackets(SinglePathTcp):
         self._options = options
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
-        """Register the undo before changing the phone, so that the change is undone whatever happens."""
+        """Set the MTU of the WiFi interface until the phone is released; register the undo before the change."""
         super().setup(phone, undo)
         undo.register(f"phone: MTU of {WLAN}", lambda: phone.ip(_mtu(USUAL_MTU)))
         phone.ip(_mtu(self._options.mtu))
 
 
 class SmallPacketsDriver(TransportDriver):
-    """Driver of the transport; `DRIVER` below gives it its name, its look in figures and its options."""
+    """Driver that opens `SmallPackets`; the object ``DRIVER`` sets name, appearance in figures, and options."""
 
     def open(
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
     ) -> SmallPackets:
-        """See `TransportDriver`."""
+        """Return a `SmallPackets` for one phone; see `TransportDriver`."""
         return SmallPackets(options_as(Options, options), interfaces[WLAN])
 
 

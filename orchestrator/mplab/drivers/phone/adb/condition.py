@@ -62,7 +62,7 @@ def read_condition(link: Link) -> Condition:
 
 
 def parse_condition(answers: Mapping[str, str]) -> Condition:
-    """Return the condition that is printed in `answers`: name of a command in `_ASKED` → its output.
+    """Parse the condition of a phone from `answers`: name of a command in `_ASKED` → output of the command.
 
     A value is None or empty if the output does not contain it.
     """

@@ -17,7 +17,7 @@ class PhoneFiles:
 
     Args:
         link: connection to the phone.
-        as_root: returns a command line that runs the given one as root, or unchanged without root.
+        as_root: returns its argument, a command line, changed so that it runs as root; unchanged without root.
         folder: folder on the phone for this run.
         check_root: called with the exit code of a failed command; raises DeviceError when root was withdrawn.
     """
@@ -55,10 +55,10 @@ class PhoneFiles:
         _write(target, self._do(f"cat {shlex.quote(source)}", source))
 
     def outbox(self, target: Path, *, busy: bool) -> str:
-        """Return a new path on the phone, to which a program can write a file that `bring` then copies to `target`.
+        """Return a new path on the phone for a file that a program will write; `bring` copies this file to `target`.
 
-        Unless `busy` (a program may still write), first delete the files that `bring` has copied: storage on a phone is
-        small.
+        The files that `bring` has already copied are first deleted, because storage on a phone is small. They are kept
+        if `busy`, that is, if a program may still write.
         """
         if self._brought and not busy:
             self._link.run(self._as_root(f"rm -f {shlex.join(sorted(self._brought))}"))
@@ -68,7 +68,7 @@ class PhoneFiles:
         return path
 
     def bring(self, target: Path) -> None:
-        """Copy the file at the `outbox` path of `target` to the host file `target`. Without such a path, do nothing.
+        """Copy the file at the `outbox` path of `target` to the host file `target`; do nothing if the file is missing.
 
         A file that a program still writes is copied as it is now.
 

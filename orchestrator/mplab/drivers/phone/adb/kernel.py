@@ -35,7 +35,7 @@ def read_kernel(phone: AdbPhone) -> KernelMptcp:
 
 
 def parse_kernel(answers: Mapping[str, str]) -> KernelMptcp:
-    """Return the MPTCP settings that are printed in `answers`: name of a command in `_ASKED` → its output."""
+    """Parse the MPTCP settings of a phone from `answers`: name of a command in `_ASKED` → output of the command."""
     pairs = (line.partition(":") for line in answers.get("sysctls", "").splitlines())
     sysctls = {name: value.strip() for name, colon, value in pairs if colon}
     congestion = tuple(answers.get("congestion", "").split())
@@ -163,7 +163,7 @@ def set_out_of_tree(phone: AdbPhone, settings: OutOfTreeSettings) -> None:
 
 
 def use_of(flags: int) -> Use:
-    """Return whether MPTCP uses an interface (``on``, ``off`` or ``backup``), from the interface's flags."""
+    """Return how MPTCP uses an interface, from the interface's flags: ``on``, ``off`` or ``backup``."""
     return "off" if flags & _IFF_NOMULTIPATH else "backup" if flags & _IFF_MPBACKUP else "on"
 
 

@@ -58,7 +58,7 @@ class Link:
         return ""
 
     def connect(self, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
-        """Wait until adb can use the phone. Connect a phone over TCP first.
+        """Wait until adb can use the phone. Connect to the phone first if it is reached over TCP.
 
         Raises:
             LabNotReadyError: the phone is missing, has not authorized this host, or does not answer.
@@ -150,7 +150,10 @@ _MARK = "=mplab="
 
 
 def asking(commands: Mapping[str, str]) -> str:
-    """Return a script that runs `commands` (name → command line) and marks each output; standard error is discarded."""
+    """Return a script that runs `commands` (name → command line), and prints a mark with the name before each output.
+
+    Standard error is discarded.
+    """
     return "; ".join(f"echo {_MARK}{name}; ({command}) 2>/dev/null" for name, command in commands.items())
 
 
@@ -164,7 +167,7 @@ _GRANTED = "OKAY"
 
 
 class Forwards:
-    """Port forwards of one phone. Forwards that still exist when the phone is released are removed then.
+    """Port forwards of one phone. Remaining forwards are removed when the phone is released.
 
     Args:
         link: connection to the phone.

@@ -37,7 +37,7 @@ _DENIED_CODES = (1, 13, 126, 255)
 
 @dataclass(frozen=True)
 class AdbSettings:
-    """Settings by which adb finds a phone and commands on it get root access.
+    """Settings of a phone that adb controls: serial, interfaces, and method of root access.
 
     Attributes:
         serial: serial number, or ``host:port``; "": the only phone that the server sees.
@@ -148,7 +148,7 @@ class AdbPhone:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the interfaces again, because they change when a radio is switched.
+        """Read the interfaces again. Call it after a radio was switched, because interfaces then change.
 
         Raises:
             LabNotReadyError: an interface set in the lab file is missing.
@@ -249,7 +249,7 @@ class AdbPhone:
             raise DeviceError(self.label, text)
 
     def program(self, program: Program) -> str:
-        """Return the path or name by which a program is run on the phone; first copy a program of mplab to the phone.
+        """Return the path or name of a program on the phone. A program of mplab is first copied to the phone.
 
         Raises:
             LabNotReadyError: the phone does not have the program.
@@ -282,11 +282,11 @@ class AdbPhone:
         return self.files.keep(name, text)
 
     def outbox(self, target: Path) -> str:
-        """Return a new path on the phone, to which a program can write a file that `bring` then copies to `target`."""
+        """Return a new path on the phone for a file that a program will write; `bring` copies this file to `target`."""
         return self.files.outbox(target, busy=any(process.poll() is None for process in self._processes))
 
     def bring(self, target: Path) -> None:
-        """Copy the file at the `outbox` path of `target` to the host file `target`. Without such a path, do nothing.
+        """Copy the file at the `outbox` path of `target` to the host file `target`; do nothing if the file is missing.
 
         Raises:
             DeviceError: the copy failed.
@@ -314,7 +314,7 @@ class AdbPhone:
             self.shell([self.program(IP), "-batch", "-"], stdin="\n".join(lines) + "\n")
 
     def prefer(self, interface: str) -> None:
-        """Make new connections of the phone use an interface. Raises DeviceError if that has no default route."""
+        """Route new connections of the phone over `interface`. Raises DeviceError if it has no default route."""
         if self._routing is None:
             self._routing = Routing(self)
         self._routing.set_default(next(path for path, role in INTERFACES.items() if role == interface))
@@ -355,7 +355,7 @@ class AdbPhone:
         self.script(f"settings put global {key} {shlex.quote(value)}")
 
     def later(self, *scripts: str) -> list[Command]:
-        """Return a command line for each of `scripts`, with which another process runs the script on this phone.
+        """Return one command line per script, with which another process runs the script on this phone.
 
         The undo journal stores such command lines.
         """

@@ -44,7 +44,7 @@ class AdbProcess:
         link: connection to the phone.
         argv: the program and its arguments.
         log: host file to which the output is appended.
-        as_root: returns a command line that runs the given one as root.
+        as_root: returns its argument, a command line, changed so that it runs as root.
         kill: sends a signal to a process on the phone: ``kill("TERM", pid)``.
 
     Raises:

@@ -20,7 +20,7 @@ _MACHINES = {0x03: "x86", 0x28: "armeabi-v7a", 0x3E: "x86_64", 0xB7: "arm64-v8a"
 
 
 def abi_of(path: Path) -> str:
-    """Return the ABI of a program; "" when it is not an ELF file of a known machine."""
+    """Return the ABI of a program; "" when it is not an ELF file, or is for a processor without an Android ABI."""
     with path.open("rb") as file:
         head = file.read(20)
     return _MACHINES.get(int.from_bytes(head[18:20], "little"), "") if head[:4] == b"\x7fELF" else ""

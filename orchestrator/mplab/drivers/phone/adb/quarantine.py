@@ -22,7 +22,7 @@ class Quarantined:
     """Time of the entry, UTC, ISO 8601."""
 
     def refusal(self, label: str) -> LabNotReadyError:
-        """Return the error that refuses the use of this phone; `label` is its name in messages."""
+        """Return the error for an attempt to use the quarantined phone; `label` is its name in messages."""
         return LabNotReadyError(
             f"{label}: in quarantine since {self.since}: {self.reason}. Check the phone, then run "
             f"'mplab phone release {self.serial}'"
@@ -40,7 +40,7 @@ class Quarantine:
         self._folder = folder
 
     def put(self, serial: str, reason: str) -> Quarantined:
-        """Put a phone into quarantine. If it is already in quarantine, keep and return its first entry.
+        """Put a phone into quarantine. If it is already in quarantine, keep and return the existing entry.
 
         Raises:
             MplabError: the folder cannot be made private, or the file cannot be written.

@@ -100,7 +100,9 @@ class Radios:
             raise DeviceError(self._phone.label, f"{generation}: network types {wanted:b} requested, {current:b} set")
 
     def allowed(self, slot: int = 0) -> int:
-        """Return the network types that the modem may use, as bits: ``NETWORK_TYPE_*`` n is bit n - 1.
+        """Return the network types that the modem may use, as a bit mask.
+
+        Bit n - 1 is set for the type whose constant ``NETWORK_TYPE_*`` of Android is n.
 
         Raises:
             DeviceError: the phone's answer cannot be parsed.

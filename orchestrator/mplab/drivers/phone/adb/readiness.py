@@ -113,7 +113,7 @@ def check_ready(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] 
 def condition_problems(condition: Condition, limits: ReadyFile) -> list[str]:
     """Return one sentence for each value of `condition` that violates its threshold in `limits`.
 
-    Unknown values are accepted. Exception: a SIM whose state is unknown does not count as ready.
+    Unknown values are accepted, except that a SIM whose state is unknown does not count as ready.
     """
     problems = []
     if condition.battery_percent is not None and condition.battery_percent < limits.battery:

@@ -65,7 +65,7 @@ class Recovery:
         self._patience = patience or Patience()
 
     def recover(self, reason: str) -> PhoneRecovery:
-        """Run the steps in order until the phone works again.
+        """Run the recovery steps in order until the phone works again; return the steps that were run.
 
         Args:
             reason: the original problem, for the quarantine entry if no step helps.
@@ -113,7 +113,7 @@ class Recovery:
     def _restart_transport(self) -> None:
         """Make adbd on this phone drop its connections; on a rooted phone, restart adbd.
 
-        The connections of other phones at the same server stay.
+        The connections of other phones to the same adb server stay open.
         """
         link = self._phone.link
         link.ask(f"host:transport:{link.serial}", "reconnect")

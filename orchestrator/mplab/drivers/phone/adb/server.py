@@ -53,7 +53,7 @@ class OwnClient(adbutils.AdbClient):  # type: ignore[misc]
         return connection
 
     def open(self, *services: str, timeout_s: float = _SOCKET_TIMEOUT_S) -> AdbConnection:
-        """Return a connection on which all `services` were granted, in order: ``host:transport:X``, ``shell:…``.
+        """Return a connection to the server after it has granted all `services`: ``host:transport:X``, ``shell:…``.
 
         Raises:
             adbutils.AdbError, OSError: a service was refused, or the server does not answer.

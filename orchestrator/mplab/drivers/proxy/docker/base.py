@@ -51,7 +51,7 @@ def ensure_base(client: DockerClient, image: str, say: Say) -> str:
 
 
 def make_base(client: DockerClient, image: str, *, because: str = "") -> None:
-    """Make the base image from Debian packages, and name it `image`, as a registry would.
+    """Make the base image from Debian packages, and give it the name `image`.
 
     Args:
         client: client of the engine.
@@ -110,7 +110,10 @@ def _make_archive(archive: Path) -> None:
 
 
 def debian_sources(directory: Path = Path("/etc/apt")) -> list[Path]:
-    """Return this machine's package sources of Debian 12; if the list is empty, mmdebstrap uses its default."""
+    """Return the files in `directory` that define package sources of Debian 12, for mmdebstrap.
+
+    If there are none, mmdebstrap uses its default source.
+    """
     candidates = [directory / "sources.list", *sorted((directory / "sources.list.d").glob("*"))]
     return [
         path

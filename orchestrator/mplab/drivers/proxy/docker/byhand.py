@@ -108,9 +108,9 @@ def _congestion_control(stack: DockerStack, allowed: str) -> Check:
 
 
 def _content(client: DockerClient, project: str) -> dict[str, dict[str, str]]:
-    """Return the mount of the volume ``content``, with which a container measures free space; {}: no such volume.
+    """Return the volume ``content`` as Docker's option `volumes`, for a container that measures free space.
 
-    A missing volume must not be mounted, because Docker would make it.
+    The result is {} if the volume is missing: Docker would make a missing volume that is mounted.
     """
     name = f"{project}_content"
     exists = any(volume.name == name for volume in client.volumes.list(filters={"name": name}))

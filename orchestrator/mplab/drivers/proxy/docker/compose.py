@@ -49,9 +49,9 @@ def profiles() -> list[str]:
 
 
 def one_for_each_image(chosen: Sequence[str]) -> list[str]:
-    """Return one service for each image that the services in the profiles `chosen` use.
+    """Return the names of services in the profiles `chosen`: for each image that they use, one service.
 
-    Several services use the same image; building only these services builds each image once.
+    Several services use the same image. Compose builds an image once if only these services are built.
     """
     services: Mapping[str, _Service] = YAML(typ="safe").load(FILE)["services"]
     service_of: dict[str, str] = {}

@@ -123,7 +123,7 @@ def profiles_of(proxy: DockerProxyFile, services: Sequence[str], *, probed: bool
 
 
 def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HostedStack:
-    """Return the description of the running stack for the lab.
+    """Return the description of the running containers, for the process inside the lab.
 
     Args:
         stack: the running containers.

@@ -222,9 +222,10 @@ class DockerProxy:
         return parse_netstat(self._ask(*_COUNTERS))
 
     def clock_offset_s(self, clock: Callable[[], float] = time.time) -> float:
-        """Return a lower bound for the offset between the clocks of the engine's host and this machine, s.
+        """Return the minimum difference between the clocks of this machine and of the engine's host, s: 0 or more.
 
-        The result is 0 if the clocks may agree.
+        The clock of the engine's host is read once. The result is 0 if that time is between the times of this machine
+        before and after the read; otherwise it is the distance to the nearer of these two times.
 
         Args:
             clock: clock of this machine, s since 1970.

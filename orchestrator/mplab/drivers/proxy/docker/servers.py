@@ -98,9 +98,9 @@ class ContainerServers:
             self._follow(service, stream, file)
 
     def _make_services(self, nodes: Mapping[str, Node], watch: ContainerWatch) -> RunningServices:
-        """Return the services.
+        """Return the lab's services; they run in containers already.
 
-        The requests that check them are sent from the node `origin`, which uses their network namespace.
+        Requests that check the services are sent from the node `origin`, which has the containers' network namespace.
         """
         return RunningServices(
             self._lab.services,
@@ -110,11 +110,11 @@ class ContainerServers:
         )
 
     def _plain(self) -> str:
-        """Return the proxy's address for sessions without encryption."""
+        """Return the address with port at which the proxy accepts sessions without encryption."""
         return self._lab.endpoints.listener("mpflex_plain")
 
     def _follow(self, service: str, stream: str, file: str) -> None:
-        """Append a container's output, from now until the container ends, to a log file of the lab, in a thread."""
+        """Start a thread that appends a container's output to a log file of the lab until the container ends."""
         container = self.proxy.watch.containers().get(service)
         if container is None:
             return

@@ -75,9 +75,9 @@ class DockerProxyFile(ProxyFile):
         return self
 
     def wiring_problem(self, phone: str, others: str) -> tuple[str, str]:
-        """Return a problem if the engine is on another machine: a veth pair connects namespaces of only one kernel.
+        """Return (key, problem) if the engine is on another machine, otherwise ("", ""); see `ProxyFile`.
 
-        See `ProxyFile`.
+        A veth pair connects only namespaces of one kernel.
         """
         if self.engine is None or self.engine.startswith(LOCAL_ENGINE):
             return "", ""

@@ -66,7 +66,7 @@ class StackSettings:
     def of(
         cls, file: DockerProxyFile, *, engine: str = "", profiles: Sequence[str] = (), congestion_control: str = ""
     ) -> Self:
-        """Return the settings from `file`, the proxy entry of a lab file; arguments that are not empty override it."""
+        """Return the settings from `file`, the proxy entry of a lab file; non-empty arguments override its values."""
         requested = congestion_control or file.congestion_control
         started = dict.fromkeys((*(profiles or file.profiles), *(["names"] if file.upstream_names else [])))
         return cls(
@@ -82,7 +82,7 @@ class StackSettings:
 
     @classmethod
     def read(cls, data: object) -> Self:
-        """Parse settings that `asdict` and JSON have written. Raises ValueError for other data."""
+        """Return the settings from `data`, which `asdict` and JSON have written. Raises ValueError for other data."""
         return TypeAdapter(cls).validate_python(data)
 
     def environment(self) -> dict[str, str]:
@@ -176,7 +176,7 @@ class DockerStack:
         }
 
     def prepare(self, *, renew: bool = False, build: bool = True, further: Sequence[str] = ()) -> Rendered:
-        """Provide base image, images, configurations and content in the engine.
+        """Provide base image, images, configurations and content in the engine; return the configurations.
 
         Args:
             renew: make new secrets, passwords and certificates.
@@ -280,7 +280,7 @@ class DockerStack:
         return f"mplab/{name}:{self.settings.variables.get('MPLAB_TAG', 'latest')}"
 
     def _with_net(self) -> tuple[str, ...]:
-        """Return the profiles whose images are built, always with `proxy`, because its image fills the volumes."""
+        """Return the profiles to build images for: `proxy`, whose image fills the volumes, and those of the stack."""
         return tuple(dict.fromkeys(("proxy", *self.settings.profiles)))
 
     def _compose(self, *arguments: str, config: str = "", chosen: Sequence[str] = ()) -> None:

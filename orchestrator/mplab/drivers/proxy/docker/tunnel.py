@@ -78,7 +78,7 @@ class Tunnel:
     def _log_in(self) -> subprocess.Popen[bytes]:
         """Start the `ssh` master process for all sessions.
 
-        A session that the server does not accept over this login makes a login of its own.
+        If the server refuses a session over this login, `ssh` logs in again for that session.
         """
         argv = _argv(self._ssh_url, f"ControlPath={self._control}", "ControlMaster=yes", "ControlPersist=no")
         argv.insert(1, "-N")

@@ -30,7 +30,7 @@ class _Actor(TypedDict):
 
 
 class _Event(TypedDict):
-    """Those fields of a container's event, as the engine reports it, that this module reads."""
+    """Fields of an event of a container that this module reads; the engine reports the event."""
 
     Action: str
     Actor: _Actor

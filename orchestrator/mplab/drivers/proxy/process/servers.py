@@ -75,7 +75,7 @@ class ProcessProxy:
             self._process.stop()
 
     def use(self, session: SessionSettings) -> None:
-        """Restart the proxy with `session` as settings of agent sessions; do nothing if they are empty or unchanged."""
+        """Restart the proxy with the agent session settings `session`; do nothing if they are empty or unchanged."""
         if session and session != self._session:
             self.stop()
             self._session = session

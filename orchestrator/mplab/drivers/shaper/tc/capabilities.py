@@ -307,7 +307,10 @@ _SHAPES = re.compile(
 
 
 def _limiting(lines: Sequence[str]) -> dict[str, str]:
-    """Map each interface to its root qdisc that limits, delays or drops packets; cake counts only with a bandwidth."""
+    """Return interface → its root qdisc that limits, delays or drops packets, from the output of tc.
+
+    A cake qdisc counts only if it has a bandwidth.
+    """
     qdiscs = {}
     for match in filter(None, map(_SHAPES.match, lines)):
         rate = re.search(r"\b(?:bandwidth|rate) (\d\S*)", match["options"])
@@ -317,7 +320,10 @@ def _limiting(lines: Sequence[str]) -> dict[str, str]:
 
 
 def wanted_for(directions: Sequence[Direction]) -> list[str]:
-    """Return the abilities (see `Capabilities.can`) that `directions` need in addition to the obligatory ones."""
+    """Return the abilities that `directions` need in addition to those that every condition needs.
+
+    `Capabilities.can` lists the abilities.
+    """
     disciplines = {direction.queue.discipline for direction in directions} - {"drop-tail"}
     tables = {direction.distribution for direction in directions if direction.jitter_ms} - {"uniform"}
     return sorted({*disciplines, *tables})

@@ -156,7 +156,10 @@ class Hold:
 
     @property
     def seems_lost(self) -> bool:
-        """True when the hold is already known to be lost or released."""
+        """True when this run has released the machine, or has already noticed that the hold or the connection is lost.
+
+        Reading this property does not contact the machine.
+        """
         return bool(self._lost or self._dropped) or self._given_back or not self.shell.alive
 
     def check_alive(self) -> None:

@@ -83,7 +83,10 @@ class TcMachine:
         """Make the changes that this kind of machine needs while it is held; store the undo of each change first."""
 
     def _switch_offloads_off(self, interfaces: Sequence[str] = ()) -> None:
-        """Disable offloads that join packets at `interfaces` (empty: at all) until the machine is released."""
+        """Disable offloads that join packets until the machine is released.
+
+        `interfaces` are the interfaces to change; empty: all interfaces of the machine.
+        """
         offloads = parse_offloads(self.shell.script(SHOW, *interfaces).stdout, self._interfaces)
         self.warnings += [f"{self.name}: {warning}" for warning in offloads.warnings(openwrt=self.openwrt)]
         if offloads.on:

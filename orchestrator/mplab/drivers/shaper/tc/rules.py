@@ -43,7 +43,7 @@ _MEMORY_BYTES_PER_PACKET = 2048
 
 
 def check_possible(direction: Direction, path: str) -> None:
-    """Refuse conditions that traffic control cannot apply.
+    """Raise LabNotReadyError for a condition that traffic control cannot apply.
 
     Raises:
         LabNotReadyError: the direction has a trace, or reorders packets without a delay. `path` begins the message.

@@ -136,7 +136,7 @@ class Scripts:
         )
 
     def batch(self, lines: Sequence[str], flags: str = "") -> str:
-        """Return the shell command that runs `lines` as one tc batch with `flags` and prints counters, too (``-s``)."""
+        """Return the shell command that runs `lines` as one tc batch with `flags`; it also prints counters (``-s``)."""
         file = f"{self._directory}/batch"
         return f"printf '%s' {quote(chr(10).join(lines) + chr(10))} >{file} && {self._tc} -s {flags}-batch {file}"
 

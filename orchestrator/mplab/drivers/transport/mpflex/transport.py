@@ -96,7 +96,7 @@ class Mpflex(Transport):
         return reasons
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Return reasons why log and captures do not prove that the cell ran over this session; [] if they do.
+        """Return reasons why log and captures do not prove that the cell ran over an MPFlex session; [] if they do.
 
         Every interface must have one lasting path and no other TCP connection to the proxy. Without a policy, long
         connections must have used the paths that the scheduler uses. With a policy, its rules must have been in force,
@@ -111,7 +111,7 @@ class Mpflex(Transport):
         return session_summary(agent, proxy)
 
     def _prove_paths(self, evidence: Evidence) -> list[str]:
-        """Return reasons why an interface had no path, or lost it although the experiment did not cause that."""
+        """Return reasons why an interface had no path, or lost it without a change by the experiment; or []."""
         attached: Counter[str] = Counter()
         troubles: Counter[tuple[str, str, str]] = Counter()
         for event in evidence.log:
@@ -153,7 +153,7 @@ class Mpflex(Transport):
         return [f"{len(partial)} long connections did not use every path"] if partial else []
 
     def _prove_ruled_streams(self, evidence: Evidence) -> list[str]:
-        """Return reasons why the policy was not in force, or how connections violated it; [] if there are none."""
+        """Return reasons why the policy was not in force, and how streams violated its rules; [] if there are none."""
         read = [event for event in evidence.log if event["event"] == "policy"]
         if not read:
             return [f"the agent read no policy, {self._options.policy} was requested"]
@@ -238,7 +238,7 @@ def _named_paths(text: str) -> frozenset[str]:
 
 
 def _asked_for(event: PathRecord, evidence: Evidence) -> bool:
-    """Return True when the experiment itself caused `event`: a path stalled, ended or failed (`_TROUBLES`)."""
+    """Return True when a change by the experiment explains `event`: the stall, end or failure of a path."""
     device, story = event["interface"], evidence.disturbances
     if event["what"] == "stalled":
         # When one path is lost, its load moves to the others at once, and their queues grow.
@@ -278,7 +278,7 @@ def _carriers(stream: ConnectionRecord) -> set[str]:
 
 
 def _privacy(*, plain: bool) -> tuple[str, str]:
-    """Return the actual and the requested encryption, which differ, as words for the message about the difference.
+    """Return two phrases for the message that the encryption is not as requested: measured encryption, requested paths.
 
     Args:
         plain: paths without TLS were requested.

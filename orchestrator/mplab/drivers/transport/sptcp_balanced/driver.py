@@ -38,7 +38,7 @@ class BalancedTcp(Transport):
         return AgentSettings("tcp", devices=tuple(self._interfaces))
 
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """Return reasons why the test connections were not plain TCP, from the address of every interface; or []."""
+        """Return reasons why the test connections were not plain TCP, one over each interface; [] if they were."""
         if active.get("mptcp"):
             return ["the test connection was Multipath TCP, single-path TCP was requested"]
         local = active.get("local", [])

@@ -22,7 +22,7 @@ class AndroidListeningScenario(AndroidScenario[ListeningParameters]):
 
     Writes one observation, ``listened``, with the fields ``tapped``, ``listened_s``, ``startup_s``, ``silences`` (a
     list of ``at`` and ``duration_s``), ``resolution_s`` and ``by`` (as in `Motion`), and ``looks``, the number of
-    screen samples. No sound is recorded: without root, Android lets no app record another one.
+    screen samples. No sound is recorded: without root, no Android app can record the sound of another app.
 
     Args:
         virtual: the same scenario for the virtual phone.

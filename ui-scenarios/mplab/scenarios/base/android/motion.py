@@ -35,7 +35,7 @@ class Motion:
 
     @property
     def played_s(self) -> float:
-        """Return the time from the first motion to the last sample, minus the stalls, s; 0 if it never played."""
+        """Return the time from the first motion to the last sample, minus the stalls, s; 0 without any motion."""
         if self.began is None:
             return 0.0
         return self.until - self.began - sum((stall.ended or self.until) - stall.began for stall in self.stalls)

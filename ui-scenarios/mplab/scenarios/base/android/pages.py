@@ -45,14 +45,17 @@ class AndroidPagesScenario(AndroidScenario[PagesParameters]):
 
     @contextmanager
     def open(self, context: Context, parameters: PagesParameters) -> Iterator["_Session"]:
-        """Prepare the browser, and yield the session. At exit stop it, and store the DevTools events of all loads."""
+        """Prepare the browser, and yield the session.
+
+        At exit stop the browser, and store the DevTools events of all loads.
+        """
         with self.pages.stored(context) as events, ExitStack() as browser:
             visit, tab = browser.enter_context(self.start(context))
             yield _Session(context, parameters, self, browser, visit, tab, events)
 
     @contextmanager
     def start(self, context: Context) -> Iterator[tuple[Visit, Instrumented | None]]:
-        """Prepare the browser with cleared data. Also start it if ``app.yaml`` gives ``devtools`` for it.
+        """Prepare the browser with cleared data. Also start it, if its section of ``app.yaml`` has ``devtools``.
 
         Yields:
             The visit, and a tab of the browser, driven over DevTools. Without DevTools the tab is None, and page

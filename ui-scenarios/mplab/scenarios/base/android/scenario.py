@@ -60,7 +60,7 @@ class Visit:
 
 
 class AndroidScenario(Scenario[ParametersT]):
-    """Base class: a scenario that exists for the virtual phone, carried out with an Android app.
+    """Base class of scenarios that carry out a scenario of the virtual phone with an Android app.
 
     Args:
         virtual: the same scenario for the virtual phone. Name, title, parameters, services and times are taken from it.

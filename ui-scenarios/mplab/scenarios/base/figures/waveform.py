@@ -78,7 +78,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
 
 
 def _groups(analysis: Analysis) -> dict[tuple[str, str], list[CellSound]]:
-    """Return (scenario, link) → per transport, its first ok cell that has a usable recording."""
+    """Return (scenario, link) → for each transport, the first ok cell that has a usable recording."""
     groups: dict[tuple[str, str], list[CellSound]] = {}
     for transport in analysis.run.transports:
         seen: set[tuple[str, str]] = set()

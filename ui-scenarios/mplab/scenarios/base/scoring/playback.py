@@ -195,10 +195,7 @@ def _first(records: Sequence[Observation], event: str) -> Observation | None:
 
 
 def _stalls(records: Sequence[Observation], begin: float, over: Observation) -> Iterable[tuple[float, float, float]]:
-    """Yield start and end, unix times in s, and buffer level at the start, s, of each stall of one clip.
-
-    A stall lasts from an event ``waiting`` to the next event ``playing``, or to the end of the clip.
-    """
+    """Yield (start, end, buffer level at the start) of each stall of one clip: two unix times in s, and s of video."""
     end = float(over["at"])
     since: tuple[float, float] | None = None
     for record in records:

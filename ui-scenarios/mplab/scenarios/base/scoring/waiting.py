@@ -33,7 +33,7 @@ class Wait:
 
 
 def wait_of(tables: Mapping[str, pl.DataFrame], folder: Path, direction: Direction, port: int) -> Wait | None:
-    """Return the reordering delay of a cell's traffic with one server port; None if it is not in captures and logs.
+    """Return the reordering delay of a cell's traffic with one server port; None if it is unknown.
 
     For TCP and MPTCP, the delay comes from the captures of both ends (table ``reordering`` of ``mptrace ends``). For an
     MPTCP connection it is the delay in its data sequence, not in its subflows. For a session of mpflex, it is the
@@ -59,7 +59,10 @@ def wait_of(tables: Mapping[str, pl.DataFrame], folder: Path, direction: Directi
 
 
 def _weighted(rows: pl.DataFrame) -> Wait | None:
-    """Return the delay over rows of ``reordering``, weighted by the bytes of known delay; None without such bytes."""
+    """Return the delay of all rows of the table ``reordering``, weighted by the bytes whose delay is known.
+
+    None if no delay is known.
+    """
     rows = rows.drop_nulls("delay_mean_ms").with_columns(known=pl.col("bytes") - pl.col("unknown_bytes"))
     known = int(rows["known"].sum())
     if not known:
@@ -69,11 +72,13 @@ def _weighted(rows: pl.DataFrame) -> Wait | None:
 
 
 def _in_session(log: Path, direction: Direction, port: int) -> float | None:
-    """Return the mean delay of the mpflex streams to a port, ms, weighted by bytes; None without such streams.
+    """Return the mean time, ms, that bytes of mpflex streams of a server port waited for earlier bytes of the stream.
+
+    The mean is over all streams in the log, weighted by their bytes; None without such streams.
 
     Args:
-        log: log of the receiver.
-        direction: ``up`` or ``down``.
+        log: log of the end that received the bytes: proxy (``up``) or agent (``down``).
+        direction: direction of the bytes: ``up`` or ``down``.
         port: TCP port of the server.
     """
     streams = [record for record in _records(log) if str(record.get("dst", "")).endswith(f":{port}")]

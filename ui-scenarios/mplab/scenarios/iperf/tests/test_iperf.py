@@ -1,4 +1,4 @@
-"""The scenario `iperf`: its parameters, what is read of iperf3, its scores."""
+"""The scenario `iperf`: its parameters, the parser of iperf3's output, its scores."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ def result(*, received: float = 5e6, retransmits: int | None = 3) -> dict[str, A
 
 
 def observe(mplab_cell: Callable[..., Any], answer: CommandResult, **given: Any) -> tuple[Any, list[list[str]]]:
-    """Run the scenario on a phone that gives the same answer each time."""
+    """Run the scenario on a phone that answers each command with `answer`; return the cell and the commands."""
     scenario = load_scenario("iperf")
     cell = mplab_cell(reply=lambda _argv: answer)
     facts: Mapping[str, str] = {"host": "iperf.lab", "port": "5201"}

@@ -53,7 +53,7 @@ def written(folder: Path, interface: str = "wlan0", mac: str = "02:00:00:00:00:0
 
 
 class Told:
-    """`Shell` that gives the same answer to each script."""
+    """`Shell` that returns the same output for each script."""
 
     name, where, alive = "router wifi", "this machine", True
 
@@ -123,7 +123,7 @@ def test_doctor_says_when_there_is_no_root(tmp_path: Path, monkeypatch: pytest.M
 
 @dataclass(frozen=True)
 class Host:
-    """Machine on which mplab appears to run, and a folder with a lab file for it."""
+    """Machine that the tests use as "this machine", and a folder with a lab file for it."""
 
     machine: StandInRouter
     folder: Path
@@ -142,7 +142,7 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandInRouter
 
 @pytest.fixture
 def host(stand_in: StandInRouter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
-    """Yield the machine; fail a test that does not restore its state."""
+    """Yield a `Host`; fail the test if it does not restore the original state of the machine."""
     (tmp_path / "known_hosts").write_text(f"[127.0.0.1]:{stand_in.port} {stand_in.host_key}\n")
     options = ["-o", f"UserKnownHostsFile={tmp_path / 'known_hosts'}", "-o", "BatchMode=yes"]
     ssh = shlex.join(["ssh", "-p", str(stand_in.port), "-i", str(stand_in.key), *options, "root@127.0.0.1"])
@@ -160,7 +160,7 @@ def host(stand_in: StandInRouter, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @contextmanager
 def shaped(host: Host, dead_man: str) -> Iterator[subprocess.Popen[str]]:
-    """Shape the phone's path from another process."""
+    """Start another process that shapes the phone's path; yield the process when the path is shaped."""
     link = str(host.folder / "mine.yaml")
     argv = [sys.executable, "-m", "mplab", "router", "shape", host.lab(dead_man), "one", "--link", link]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:

@@ -194,7 +194,7 @@ def _best_offset(heard: NDArray[np.uint8], sent: NDArray[np.uint8], expected: in
 
 
 def _candidates(heard: NDArray[np.uint8], sent: NDArray[np.uint8], doubled: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Return all frames of the melody at which the excerpt `heard` matches about as well as at the best one.
+    """Return all frames of the melody at which the excerpt `heard` matches about as well as at the best frame.
 
     The result is empty if the best match is poor. Only every `_COARSE`-th frame of the excerpt is compared.
     """

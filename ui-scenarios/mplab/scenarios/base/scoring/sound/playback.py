@@ -158,7 +158,7 @@ def listen(sound: Observation, file: Path) -> Playback:
 
 
 def waits(observations: Sequence[Observation], sound: Observation) -> list[float]:
-    """Return the times at which the player ran out of sound, by its observations ``player``; s from the tap."""
+    """Return the times, s from the tap, at which the player ran out of sound, from its observations ``player``."""
     players = [item for item in observations if item["event"] == "player"]
     return [item["at"] - sound["tapped"] for item in players if item["what"] == "waiting"]
 
