@@ -57,9 +57,9 @@ class NodeProcess:
         return self._process.wait(_KILL_GRACE_S)
 
     def _end_group(self) -> None:
-        """Kill the rest of the program's process group and wait for its end, up to `_KILL_GRACE_S`.
+        """Kill the remaining processes of the program's process group, and wait up to `_KILL_GRACE_S` for their end.
 
-        Workers of a server that has ended would keep its ports open.
+        For example, workers of a server that has ended would keep the server's ports open.
         """
         deadline = time.monotonic() + _KILL_GRACE_S
         with suppress(ProcessLookupError):

@@ -21,7 +21,7 @@ def wait_until(condition: Callable[[], T], timeout_s: float, *, interval_s: floa
     found. `condition` may raise errors to end the wait.
 
     Args:
-        condition: function that is called at least once; its last call ends after `timeout_s`.
+        condition: function that is called at least once. The time is checked only between two calls.
         timeout_s: maximum waiting time, seconds.
         interval_s: pause between two calls, seconds.
     """
