@@ -35,7 +35,10 @@ def label_of(value: object) -> object:
 
 
 def upgrade_lab(value: object) -> object:
-    """Return a record's lab as a mapping. In older records, it is missing, only a kind, or lacks ``same_clock``."""
+    """Return the lab in a record as a mapping.
+
+    In an older record, the lab is missing, is only the name of its kind, or has no ``same_clock``.
+    """
     if isinstance(value, BaseModel):
         return value
     lab = {"kind": value} if isinstance(value, str) else value if isinstance(value, Mapping) else {}
