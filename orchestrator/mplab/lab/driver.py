@@ -126,7 +126,10 @@ def programs_of_lab(use: LabUse) -> list[Program]:
 
 
 def missing_on_phone(use: LabUse, transport: str) -> str:
-    """Return what the phone of a lab lacks for a transport; "": nothing. This machine is not checked."""
+    """Return why the phone of a lab cannot run a transport: a sentence that names the missing feature.
+
+    "": no feature is missing on the phone. Programs on this machine are not checked.
+    """
     driver = phone_driver(use.kind)
     facts = driver.facts(use.settings)
     missing = TRANSPORTS[transport].missing_on_phone(facts)
