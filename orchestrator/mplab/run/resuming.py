@@ -79,7 +79,7 @@ def is_complete(directory: RunDirectory, *, failed: bool) -> bool:
 
 
 def experiment_as_in(manifest: Manifest, experiment: Experiment) -> Experiment:
-    """Return the experiment as the mplab version that wrote `manifest` hashed it: old versions hashed no files."""
+    """Return `experiment`; without its files if an old mplab wrote `manifest`, which did not hash the files."""
     return experiment if manifest.experiment.files is not None else experiment.without_files()
 
 
@@ -142,7 +142,10 @@ def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, wat
 
 
 def _other_code(directory: RunDirectory, watch: RunCallbacks) -> GitRecord | None:
-    """Return this checkout, and warn, if the run was started with another commit or local changes; otherwise None."""
+    """Return the commit of this checkout, and warn, if it or its local changes differ from those at the run's start.
+
+    None: they do not differ.
+    """
     then, now = directory.read_manifest().git, host.describe_git()
     if (then.commit, then.dirty) == (now.commit, now.dirty):
         return None
