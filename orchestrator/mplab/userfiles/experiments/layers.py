@@ -116,7 +116,10 @@ def _check_parent(document: Document) -> None:
 
 
 def parents_of(layers: Sequence[Document], *, kept: bool) -> tuple[ParentFile, ...]:
-    """Return all documents but the first as extended files; names of copies in a run (`kept`) lose their numbers."""
+    """Return all documents but the first as extended files.
+
+    With `kept`, the documents are a run's numbered copies; the numbers are removed from their names.
+    """
     names = [Path(layer.file).name for layer in layers[1:]]
     plain = [name.partition("-")[2] for name in names] if kept else names
     return tuple(ParentFile(name, layer.source) for name, layer in zip(plain, layers[1:], strict=True))

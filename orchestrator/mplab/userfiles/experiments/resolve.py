@@ -438,7 +438,7 @@ def _default_label(name: str) -> str:
 def _missing_internet(lab: LabUse, name: str) -> str:
     """Return a sentence about the Internet access that a scenario's app needs and the lab's proxy does not give.
 
-    It includes the remedy. "": no access is missing.
+    The sentence includes the remedy. "": no access is missing.
 
     Only a real phone has real apps. The apps of an emulated phone connect to the lab's own servers.
     """
@@ -464,5 +464,5 @@ def _takes_proxy(lab: LabUse, name: str, scenario: ScenarioInfo) -> bool:
 
 
 def _taking_proxy(lab: LabUse, scenarios: Mapping[str, ScenarioInfo]) -> Iterator[str]:
-    """Return the names of the scenarios that the lab can run on a phone without root."""
+    """Yield the names of the scenarios that the lab can run on a phone without root: those that can use a proxy."""
     return (name for name, scenario in scenarios.items() if _takes_proxy(lab, name, scenario))

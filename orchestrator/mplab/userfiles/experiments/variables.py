@@ -72,7 +72,8 @@ def fill(document: Document, layers: Sequence[Document], given: Mapping[str, obj
         given: values of variables from outside the file; they override those in the file.
 
     Raises:
-        InputError: a variable is unknown or unused, or its value cannot be used at a place. One line for each problem.
+        InputError: a variable is unknown or unused, or its value does not fit a text that refers to it. The message
+            has one line for each problem.
     """
     own = document.data.get(KEY) if isinstance(document.data, Mapping) else None
     declared: Mapping[str, object] = own if isinstance(own, Mapping) else {}

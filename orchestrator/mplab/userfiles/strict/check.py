@@ -42,7 +42,7 @@ class Checker:
         self._problems: set[Problem] = set(document.problems)
 
     def add(self, path: KeyPath, text: str) -> None:
-        """Add a problem of the document's value at `path`."""
+        """Add a problem; `path` is the key path of the wrong value in the document, `text` is the message."""
         self._problems.add(self.document.problem(path, text))
 
     def model(
