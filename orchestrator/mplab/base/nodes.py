@@ -70,7 +70,7 @@ class NodeProcess:
 
 @dataclass(frozen=True)
 class Node:
-    """A running node. Commands enter its namespaces by the process id of its holder, the process that sleeps there.
+    """A running node. A sleeping process, its holder, keeps the node's namespaces; commands enter those of the holder.
 
     Attributes:
         name: name of the node.
@@ -93,7 +93,7 @@ class Node:
 
     @property
     def prefix(self) -> list[str]:
-        """Prefix that makes a command run in this node."""
+        """Words that precede a command line to run it in this node."""
         return [str(NSENTER.path()), "--target", str(self.pid), "--net", "--mount", "--"]
 
     def run(

@@ -47,7 +47,7 @@ class BrowserSession(Closing):
         self._events: list[Answer] = []
 
     def command(self, method: str, *, timeout_s: float = 30.0, **parameters: object) -> Answer:
-        """Send a command and return its result. Events that arrive before the result are kept for `events`.
+        """Send a command and return its result. The method `events` returns the events that arrive in the meantime.
 
         Raises:
             SessionError: the browser refused, did not answer in time, or has ended.
