@@ -138,7 +138,7 @@ def _run_directories(runs: Path) -> Iterator[tuple[Path, re.Match[str]]]:
 
 
 def _manifest(path: Path) -> Manifest | None:
-    """Return the manifest of a run directory; None: it is not one of this format, or its name is not its run id."""
+    """Return the manifest of a run; None: the directory is no run of this format, or its name is not the run's id."""
     try:
         manifest = RunDirectory.open(path).read_manifest()
     except MplabError:
