@@ -67,7 +67,7 @@ class CellAttempt:
     def _end(
         self, step: Step, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        """End a step. If the cell has failed (`error`), only call `finish`; an exception of `finish` becomes a note."""
+        """End a step. If the cell has failed, only call `finish`, whose own failure becomes a note on `error`."""
         if error is None:
             self._do(step.end_name, step.end)
             return
