@@ -46,7 +46,7 @@ def upgrade_lab(value: object) -> object:
 
 
 def upgrade_link_proof(value: object) -> object:
-    """Return a path's link proof with the key ``where``, the shaper. Older records lack it: they used ``linkem``."""
+    """Return a path's link proof with the key ``where``, the name of its shaper. Older records used only ``linkem``."""
     return {"where": "linkem", **value} if isinstance(value, Mapping) else value
 
 
@@ -69,7 +69,10 @@ CONFIG = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
 class Record(BaseModel):
-    """Base class of immutable records; unknown keys are ignored. A key that is a Python keyword is a field's alias."""
+    """Base class of immutable records; unknown keys are ignored.
+
+    A field cannot be named like a Python keyword: such a key is the alias of a field with another name.
+    """
 
     model_config = ConfigDict(
         **CONFIG, frozen=True, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
