@@ -356,7 +356,7 @@ class FilmPart:
 
 
 def told_to_apps(endpoints: Endpoints, use: LabUse) -> Endpoints:
-    """Return `endpoints`. For a phone without root, its `app_proxy` and `app_http_proxy` are the agent's addresses."""
+    """Return `endpoints`; for a phone without root, with the agent's addresses in `app_proxy` and `app_http_proxy`."""
     if not use.unrooted:
         return endpoints
     return replace(endpoints, app_proxy=f"127.0.0.1:{SOCKS_PORT}", app_http_proxy=_HTTP_PROXY)

@@ -65,7 +65,7 @@ class BaseLab:
     def _bring_up(self) -> None:
         """Start all parts of the lab. Every lab overrides this method.
 
-        For each part that it starts, the overriding method pushes a function that stops the part on the exit stack.
+        For each part that it starts, the overriding method must push an exit callback that stops the part.
 
         Raises:
             NotImplementedError: the lab does not override this method.

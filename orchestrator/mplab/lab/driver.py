@@ -60,7 +60,7 @@ class PhoneDriver(PhoneKind, ABC):
 
     @abstractmethod
     def open_lab(self, settings: LabSettings) -> "Lab":
-        """Return a lab around a phone of this kind, not yet entered."""
+        """Return a lab, not yet started, around a phone of this kind."""
 
     @abstractmethod
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:

@@ -201,7 +201,7 @@ class VirtualLab(BaseLab):
         )
 
     def open_sound(self, log: Path) -> SoundCard:
-        """Return the phone's sound card, not yet entered; its programs log to `log`."""
+        """Return the phone's sound card, whose context is not yet entered; its programs log to `log`."""
         return SoundCard(enter=self.nodes["phone"].prefix, directory=SCRATCH / "sound", log=log)
 
     def _home(self) -> Path:
