@@ -110,7 +110,7 @@ def _experiment_of(directory: RunDirectory) -> Experiment:
 
 
 def _complete(directory: RunDirectory, *, report: bool, watch: RunCallbacks) -> RunResult:
-    """Return the result of a complete run. Make its report and ``junit.xml`` if they are missing, as after a kill."""
+    """Return the result of a complete run. Make its report and ``junit.xml`` if they are missing."""
     if not directory.junit_file.is_file() or (report and not report_page(directory.path).is_file()):
         with resource_lock(directory.lock_name, run_id=directory.run_id):
             summary = conclude(directory, report=report, watch=watch)
@@ -124,7 +124,7 @@ def _complete(directory: RunDirectory, *, report: bool, watch: RunCallbacks) -> 
 
 
 def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, watch: RunCallbacks) -> int:
-    """Make damaged cells and, with `failed`, those that are not ok incomplete again; log that the run is resumed.
+    """Mark damaged cells as incomplete, with `failed` also cells that are not ok; log that the run is resumed.
 
     Returns:
         The number of cells that stay complete.
