@@ -140,7 +140,7 @@ def load_android_app(folder: Path, name: str) -> AndroidApp:
 
 
 def selector_of(ways: Ways) -> Selector:
-    """Convert the value of an element in ``app.yaml`` to a selector; its later conditions become the fallbacks."""
+    """Convert the conditions of an element in ``app.yaml`` to a selector: the first one, the others as fallbacks."""
     flat = [
         Selector(by, value)
         for alternative in ((ways,) if isinstance(ways, dict) else ways)
@@ -183,7 +183,7 @@ def app_files(scenario: str) -> dict[str, bytes]:
 
 
 def chosen_app(scenario: str, app_of: Mapping[str, str] | None) -> AndroidApp | None:
-    """Return the Android app that a scenario uses; None: the scenario has no Android app, or none of that name.
+    """Return the Android app that a scenario uses; None: the scenario has no Android app, or no app of the chosen name.
 
     Args:
         scenario: name of the scenario.

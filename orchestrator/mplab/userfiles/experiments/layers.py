@@ -65,7 +65,7 @@ def _extended(document: Document) -> str | None:
 
 
 def _parent(chain: Sequence[Path], name: str) -> Path:
-    """Return the path of the file that the last file of `chain` extends; `name` is its path as written there.
+    """Return the path of the file that the last file of `chain` extends, by the path `name` that this last file gives.
 
     Raises:
         InputError: there is no such file, or the chain is a circle or too long; the message has no file and line.

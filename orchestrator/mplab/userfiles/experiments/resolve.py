@@ -303,7 +303,7 @@ class _Resolver:
         return list(conditions.values())
 
     def lab(self, phone: str) -> LabUse:
-        """Return the lab that the file names, relative to that file; add a problem if it is wrong."""
+        """Return the lab that the file names, by a path relative to the file; add a problem if it is wrong."""
         name = self._data.get("lab", VIRTUAL_NAME)
         folder = Path(self._checker.document.file_of(("lab",))).parent
         try:
@@ -424,7 +424,7 @@ def _claim(file: ClaimFile) -> Claim:
 
 
 def _cell_timeout_s(file: ExperimentFile, scenarios: Sequence[ScenarioUse]) -> float:
-    """Return the maximum time of one attempt at a cell, seconds: that of the file, or that of the slowest scenario."""
+    """Return the maximum time of one attempt at a cell, seconds: the file's, or the longest limit of its scenarios."""
     if file.cell_timeout is not None:
         return file.cell_timeout
     return max([LEAST_DEFAULT_TIMEOUT_S, *(use.time_limit_s for use in scenarios)])

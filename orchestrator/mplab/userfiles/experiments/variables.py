@@ -201,7 +201,7 @@ class _Filler:
         self.notes[path] = f"{self.notes[path]}, {note}" if path in self.notes else note
 
     def _place_inner(self, name: str, path: KeyPath) -> None:
-        """Record where the values inside variable `name` are defined, for messages about its use at `path`."""
+        """Record file and line of each value inside variable `name`, for messages about their copies below `path`."""
         for inner in self._inner.get(name, ()):
             target = (*path, *inner[2:])
             self.lines[target] = self.document.line(inner)

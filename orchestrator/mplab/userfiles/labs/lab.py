@@ -94,7 +94,7 @@ class PhoneFile(FileModel):
 
     @property
     def kind(self) -> PhoneKind | None:
-        """Kind of the phone, as its `driver` names it; None: without `driver`, runs cannot use the phone.
+        """Kind of the phone, named by the key `driver`; None: there is no such key, so runs cannot use the phone.
 
         Raises:
             LabNotReadyError: the kind cannot be imported.

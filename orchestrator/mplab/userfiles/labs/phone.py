@@ -73,7 +73,7 @@ class PhoneKind:
         yield from ()
 
     def uses(self, name: str, settings: "PhoneFile") -> str:
-        """Return a phrase that names all things outside the virtual lab's namespaces that a run with such a phone uses.
+        """Return a phrase that names the resources outside the virtual lab that a run with such a phone uses.
 
         "": the run uses nothing outside.
 

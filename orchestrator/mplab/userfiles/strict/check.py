@@ -25,7 +25,7 @@ _FORMAT_KEYS = frozenset({"mplab", "mplab_campaign"})
 
 
 def tag_of(model: type[BaseModel]) -> str:
-    """Return the tag of a model in a discriminated union. Messages show keys of files, but no tags."""
+    """Return the tag of a model in a discriminated union, ``‹NAME›``; this form lets messages leave tags out."""
     return f"‹{model.__name__}›"
 
 
