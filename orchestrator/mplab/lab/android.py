@@ -59,7 +59,7 @@ class AndroidSide:
         phone: the phone; rooted, unless the lab file uses it without root.
         file: the phone's entry in the lab file.
         appium: starts Appium on its first call, and returns its URL.
-        install: let Appium install its server on the phone.
+        install: True: let Appium install its server on the phone.
     """
 
     def __init__(self, phone: AdbPhone, file: AndroidPhoneFile, *, appium: Callable[[], str], install: bool) -> None:

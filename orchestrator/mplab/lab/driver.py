@@ -55,7 +55,7 @@ class LabSettings:
 class PhoneDriver(PhoneKind, ABC):
     """One kind of phone; see `PhoneKind` for its attributes and its checks of lab files.
 
-    The defaults are those of a phone that is a node of the virtual lab.
+    The default attributes and methods are those of a phone that is a node of the virtual lab.
     """
 
     @abstractmethod
