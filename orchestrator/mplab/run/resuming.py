@@ -42,10 +42,10 @@ def resume(
 
     Args:
         run: the run directory.
-        failed: also make new attempts at cells that are not ok; the earlier attempts are kept.
+        failed: True: also make new attempts at cells that are not ok; the earlier attempts are kept.
         report: as in `mplab.run.execute`.
-        allow_hooks: run the commands of another user's experiment on this host.
-        allow_lab: use the lab file of another user.
+        allow_hooks: True: run the commands of another user's experiment on this host.
+        allow_lab: True: use the lab file of another user.
         ends_by: as in `mplab.run.execute`.
         watch: as in `mplab.run.execute`.
 
