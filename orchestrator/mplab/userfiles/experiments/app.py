@@ -70,7 +70,8 @@ class App:
     """An app on one kind of phone: how it starts, and how its elements are found.
 
     Attributes:
-        start: argument of `Ui.open` that starts the app; the cell replaces ``{NAME}`` by a value that only it knows.
+        start: argument of `Ui.open` that starts the app. In a cell, the scenario replaces ``{NAME}`` by a parameter of
+            its own or by an address of the lab.
         elements: element name in the scenario → selector.
     """
 
@@ -87,7 +88,7 @@ class AndroidApp(App):
         versions: first and last version of the app that the selectors were written for.
         seen: phone and date on which the selectors worked, or a note that they were never tried.
         note: information for users.
-        signed_in: the app needs a login by hand, so its data must not be cleared.
+        signed_in: True: the app needs a login by hand, so its data must not be cleared.
         devtools: abstract socket of the running app's DevTools; "": the app has none.
         links: name of an item in the scenario (a clip, a contact) → address that opens the item. For an item without
             an entry, the scenario uses an address of the lab, which a real app cannot open.
