@@ -6,7 +6,7 @@ from mplab.base.deferred import deferred
 
 
 def render(folder: Path, template: str, **values: object) -> str:
-    """Return the rendered text of `template` in `folder`. A line that holds only a block tag leaves no empty line.
+    """Render the Jinja2 template `template` in `folder`. A line that holds only a block tag leaves no empty line.
 
     Raises:
         jinja2.TemplateNotFound: `folder` has no such template.

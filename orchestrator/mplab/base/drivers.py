@@ -8,7 +8,7 @@ from mplab.base.plugins import Registry
 
 
 class Named(Protocol):
-    """An object with the attribute `name`, as every driver is."""
+    """An object that has an attribute `name`. Every driver has one."""
 
     @property
     def name(self) -> str:

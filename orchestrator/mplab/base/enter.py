@@ -27,7 +27,10 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class Inherited:
-    """Environment variables and open descriptors (same numbers) that a process inside a lab inherits."""
+    """Environment variables and open file descriptors that a process inside a lab inherits.
+
+    The descriptors have the same numbers in that process.
+    """
 
     environment: Mapping[str, str] = field(default_factory=dict)
     descriptors: tuple[int, ...] = ()
@@ -94,7 +97,10 @@ class LabProcess:
             os.write(self._lifeline, bytes([number]))
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait for the command's end and return its exit code (128 + n after signal n); None: it still runs."""
+        """Wait for the command's end and return its exit code, 128 + n after signal n.
+
+        None: the command still runs after `timeout_s` seconds. Without `timeout_s`, the wait has no limit.
+        """
         try:
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:

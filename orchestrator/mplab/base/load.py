@@ -107,7 +107,8 @@ def between(before: Sample, after: Sample, *, cpus: int) -> HostLoad:
 class Stalls:
     """Record, within its context, each time that this process did not run for more than 3 s.
 
-    The process was then stopped or suspended, or got no processor. `warnings` has one sentence for each such time.
+    Such a stall means that the process was stopped or suspended, or got no processor. `warnings` has one sentence for
+    each stall.
 
     Args:
         doing: returns the current step, for the warning.

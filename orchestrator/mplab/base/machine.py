@@ -32,7 +32,7 @@ class MachineProcess(Protocol):
 
 
 class Machine(Protocol):
-    """Machine on which mplab starts programs. It may share no files with this host."""
+    """Machine on which mplab starts programs. Some machines share no files with this host."""
 
     @property
     def name(self) -> str:

@@ -57,9 +57,9 @@ class NodeProcess:
         return self._process.wait(_KILL_GRACE_S)
 
     def _end_group(self) -> None:
-        """Kill the rest of the program's process group and wait for its end, up to `_KILL_GRACE_S`.
+        """Kill the remaining processes of the program's process group, and wait up to `_KILL_GRACE_S` for their end.
 
-        Workers of a server that has ended would keep its ports open.
+        For example, workers of a server that has ended would keep the server's ports open.
         """
         deadline = time.monotonic() + _KILL_GRACE_S
         with suppress(ProcessLookupError):
@@ -70,7 +70,7 @@ class NodeProcess:
 
 @dataclass(frozen=True)
 class Node:
-    """A running node. Commands enter its namespaces by the process id of its holder, the process that sleeps there.
+    """A running node. A sleeping process, its holder, keeps the node's namespaces; commands enter those of the holder.
 
     Attributes:
         name: name of the node.
@@ -93,7 +93,7 @@ class Node:
 
     @property
     def prefix(self) -> list[str]:
-        """Prefix that makes a command run in this node."""
+        """Words that precede a command line to run it in this node."""
         return [str(NSENTER.path()), "--target", str(self.pid), "--net", "--mount", "--"]
 
     def run(

@@ -40,7 +40,7 @@ class Disturbances:
     """
 
     def begin(self, device: str, time_s: float) -> None:
-        """Record that an outage of the interface starts. If the interface is already out, its outage continues."""
+        """Record that an outage of the interface starts; do nothing if an earlier outage of it has not ended."""
         _begin(self.outages, device, time_s)
 
     def end(self, device: str, time_s: float) -> None:
@@ -48,11 +48,11 @@ class Disturbances:
         _end(self.outages, device, time_s)
 
     def leave(self, device: str, time_s: float) -> None:
-        """Record that the interface goes down, as the start of an entry in `absences`."""
+        """Record that the interface goes down at `time_s`, Unix seconds; do nothing if it is already down."""
         _begin(self.absences, device, time_s)
 
     def come_back(self, device: str, time_s: float) -> None:
-        """Record that the interface is up again, as the end of its entry in `absences`."""
+        """Record that the interface is up again from `time_s` on, Unix seconds; do nothing if it was not down."""
         _end(self.absences, device, time_s)
 
     def down(self, device: str, time_s: float) -> bool:

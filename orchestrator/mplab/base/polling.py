@@ -17,11 +17,11 @@ _POLL_S = 0.01
 def wait_until(condition: Callable[[], T], timeout_s: float, *, interval_s: float) -> T:
     """Call `condition` until its result is true or the time is over; return its last result.
 
-    If the last result is false, the caller raises the error, because only the caller can describe the state that it
-    found. `condition` may raise errors to end the wait.
+    If the last result is false, the caller must raise an error, because only the caller can describe the state of the
+    condition. `condition` may raise errors to end the wait.
 
     Args:
-        condition: function that is called at least once; its last call ends after `timeout_s`.
+        condition: function that is called at least once. The time is checked only between two calls.
         timeout_s: maximum waiting time, seconds.
         interval_s: pause between two calls, seconds.
     """
@@ -34,7 +34,7 @@ def wait_until(condition: Callable[[], T], timeout_s: float, *, interval_s: floa
 def wait_ready(
     process: MachineProcess, log: Path, *, name: str, timeout_s: float = 10.0, since: int = 0
 ) -> dict[str, object]:
-    """Wait for the line ``{"event": "ready"}`` that mplab's own programs print; return its record.
+    """Wait for the line ``{"event": "ready"}`` that mplab's own programs print; return its JSON object.
 
     Args:
         process: process that writes the log.

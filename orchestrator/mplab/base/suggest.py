@@ -15,7 +15,7 @@ _LOOKS_OTHER = re.compile(r"[-+]?[0-9.]+|true|false|null")
 def show(value: object) -> str:
     """Return `value` as a message shows it: quoted, on one line, cut to 60 characters.
 
-    Numbers are quoted like text (``rate '7040'``), because a user may write a quantity as either.
+    Numbers are quoted like text (``rate '7040'``), because a user may write a quantity as a number or as text.
     """
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) > _SHOWN_CHARACTERS:

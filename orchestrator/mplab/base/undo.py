@@ -136,7 +136,7 @@ class UndoJournal(Closing):
     """
 
     def __init__(self, directory: Path) -> None:
-        """Create a journal in `directory`. If it is missing, it is created with mode 700.
+        """Create a journal in `directory`. A missing directory is created with mode 700.
 
         Raises:
             LabNotReadyError: `directory` is not private to this user.

@@ -79,7 +79,7 @@ class CampaignDirectory:
 
     @property
     def manifest_file(self) -> Path:
-        """Return the path of ``campaign.json``: original place of the campaign file, host, versions of programs."""
+        """Return the path of ``campaign.json``, which has the original path of the campaign file, host and versions."""
         return self.path / "campaign.json"
 
     @property
@@ -112,7 +112,7 @@ class CampaignDirectory:
 
     @property
     def runs(self) -> Path:
-        """Return the folder that contains the campaign's run directories, and perhaps others. Raises InputError."""
+        """Return the folder with the campaign's run directories; it can contain other runs, too. Raises InputError."""
         return Path(self.read_record().runs)
 
     @property

@@ -138,7 +138,7 @@ def _run_directories(runs: Path) -> Iterator[tuple[Path, re.Match[str]]]:
 
 
 def _manifest(path: Path) -> Manifest | None:
-    """Return the manifest of a run directory; None: it is not one of this format, or its name is not its run id."""
+    """Return the manifest of a run; None: the directory is no run of this format, or its name is not the run's id."""
     try:
         manifest = RunDirectory.open(path).read_manifest()
     except MplabError:
@@ -188,7 +188,8 @@ def _of_captures(kind: Kind, path: Path, rule: str, files: Sequence[Path]) -> li
 def _begun(path: Path) -> float:
     """Return the time at which a run started according to its name, Unix seconds; 0.0: the name has no time.
 
-    If the logged end of the run is earlier, the clock was wrong, and the run's age counts from this time.
+    A logged end of the run that is earlier than this start was logged with a wrong clock. The run's age then counts
+    from the start.
     """
     match = _RUN.fullmatch(path.name)
     return datetime.strptime(match["stamp"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp() if match else 0.0
@@ -349,7 +350,7 @@ def _digest(content: BinaryIO | gzip.GzipFile) -> str:
 
 
 def _sweep(runs: Path) -> None:
-    """Remove the runs in `ASIDE` whose removal was interrupted because the process was killed."""
+    """Remove the rest of the runs that were moved into the folder `ASIDE` by a process that was then killed."""
     aside = runs / ASIDE
     if not aside.is_dir() or aside.is_symlink():
         return

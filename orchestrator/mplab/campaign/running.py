@@ -66,7 +66,7 @@ class Worker:
     def poll(self) -> int | None:
         """Return the command's exit code, negative after a signal; None while the command runs.
 
-        If the command still runs `_PATIENCE_S` after a signal to end, send the next, stronger signal.
+        If `stop` was called, and the command still runs `_PATIENCE_S` after the last signal, send a stronger signal.
         """
         code = self._process.poll()
         if code is None and self._stops and time.monotonic() - self._stops[-1] > _PATIENCE_S:
@@ -74,7 +74,7 @@ class Worker:
         return code
 
     def stop(self) -> None:
-        """Send the command a signal to end. While it does not end, `poll` sends stronger signals, SIGKILL last."""
+        """Send the command a signal to end. Later calls of `poll` send stronger signals while the command runs."""
         if not self._stops:
             self._signal()
 

@@ -132,7 +132,7 @@ class CampaignTracker:
             self._failed(event, event.job, event.reason)
 
     def _count(self, event: ResourceUsed) -> None:
-        """Count the result of a try for each resource that the try used: one more failure, or none after a good try."""
+        """Update the number of consecutive failures of each resource that a try used; it is 0 after a good try."""
         for name in event.resources:
             failures = 0 if event.good else self.state.resource(name).failures + 1
             rests = 0 if event.good else self.state.resource(name).rests

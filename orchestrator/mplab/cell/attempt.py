@@ -134,7 +134,7 @@ class ObservationLog:
             self._file.close()
 
     def __call__(self, event: str, **fields: object) -> None:
-        """Record `event` with the wall-clock time and `fields`, each a JSON value. Raises RuntimeError if not open."""
+        """Record `event` with the wall-clock time and `fields` (JSON values). Raises RuntimeError: it is not open."""
         if self._file is None:
             raise RuntimeError(f"{self._path} is not open")
         record = {"t": round(self._clock(), 6), "event": event, **fields}

@@ -67,7 +67,7 @@ class CellAttempt:
     def _end(
         self, step: Step, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        """End a step. If the cell has failed, only call `finish`, and add its failure as a note to the cell's error."""
+        """End a step. If the cell has failed, only call `finish`, whose own failure becomes a note on `error`."""
         if error is None:
             self._do(step.end_name, step.end)
             return
@@ -78,9 +78,9 @@ class CellAttempt:
             error.add_note(str(problem))
 
     def _do(self, name: str, action: Callable[[], None]) -> None:
-        """Run the start or the end of a step; report and time it under `name`. With the name "", do neither.
+        """Run `action`, the start or the end of a step; report and time it under `name`.
 
-        Times of the same name are added up.
+        If `name` is "", `action` is neither reported nor timed. Times of the same name are added up.
         """
         if name and name != self._doing:
             self._attempt.job.on_step(name)

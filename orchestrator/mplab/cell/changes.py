@@ -83,7 +83,7 @@ class Changer:
             self._interfaces[name] = interface
 
     def look(self, moment: Moment) -> None:
-        """Read the interfaces that the change `moment` affected again; the next change starts from this state."""
+        """Read the new state of the interfaces that the change `moment` affected; the next change starts from it."""
         if moment.default_route:
             for interface in self._interfaces.values():
                 interface.read()
@@ -130,7 +130,7 @@ class Changer:
         return none
 
     def _settle(self, device: str) -> None:
-        """Mark the path of an interface that came up as usable, unless its radio is off."""
+        """Record that a path is usable, because its interface `device` came up; do nothing if the radio is off."""
         if device not in self._dark:
             self._out.discard(device)
 

@@ -26,7 +26,7 @@ class Treatment:
         transport: transport with its options.
         paths: interface → link condition.
         congestion_control: congestion control of every sender.
-        handed_over: apps are configured with the agent's address, because nothing redirects their TCP to the agent.
+        handed_over: True: apps are configured with the agent's address, because their TCP is not redirected to it.
     """
 
     transport: Transport

@@ -150,7 +150,7 @@ def _judge_loss(requested: PathCondition, measured: PathMeasurement) -> list[str
 def _likely_losses(count: int, share: float) -> tuple[int, int]:
     """Return the smallest and the largest likely number of losses among `count` echoes.
 
-    Smaller numbers together have at most the probability `_CHANCE`; so have larger numbers.
+    The probability of a number below this range is at most `_CHANCE`, and so is that of a number above it.
     """
     if share >= 1:
         return count, count

@@ -136,26 +136,26 @@ class Observe(Step):
 
 @dataclass
 class PartStart(Step):
-    """Start a step that the lab adds to each cell (`CellPart`), here called the lab's step. `PartEnd` finishes it."""
+    """Start `part`, a step that the lab adds to each cell. `PartEnd` finishes it."""
 
     part: CellPart
     started: bool = False
 
     def __post_init__(self) -> None:
-        """Set this step's name to that of the lab's step."""
+        """Set this step's name to that of `part`."""
         self.name = self.part.name
 
     def start(self) -> None:
-        """Start the lab's step."""
+        """Start `part`, the step that the lab has added."""
         self.started = True
         self.part.start(self.attempt.report, self.attempt.observe)
 
 
 @dataclass
 class PartEnd(Step):
-    """Finish a lab's step if `PartStart` has started it.
+    """Finish a step that the lab has added, if `PartStart` has started it.
 
-    The position of this object in `steps_of` decides when the lab's step is finished: steps end in reverse order.
+    The position of this object in `steps_of` decides when the added step is finished: steps end in reverse order.
     """
 
     end_name = _CLEAN_UP
@@ -163,7 +163,7 @@ class PartEnd(Step):
     begun: PartStart
 
     def finish(self) -> None:
-        """Finish the lab's step."""
+        """Finish the step that `PartStart` has started, if it has."""
         if self.begun.started:
             self.begun.part.finish()
 
@@ -376,7 +376,7 @@ class Capture(Step):
 
 @dataclass
 class RunAgent(Step):
-    """Run the agent on the phone, from before the scenario starts until it has ended."""
+    """Run the agent on the phone, from before the scenario starts until the scenario has ended."""
 
     name = "agent"
     end_name = "stop"

@@ -1,6 +1,6 @@
 """Write the JSON Schemas in docs/schema/: of users' files, for editors; of records, for programs that read runs.
 
-``python -m mplab.cli.schema [FOLDER]`` writes all of them.
+``python -m mplab.cli.schema`` writes all of them.
 """
 
 import json

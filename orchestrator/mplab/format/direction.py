@@ -129,7 +129,7 @@ class GilbertElliott:
         return max(1 - (self.p_percent + self.r_percent) / 100, 0.0)
 
     def __str__(self) -> str:
-        """Return the model as text: ``1 % in bursts (p 0.2 %, r 20 %)``, also with loss rates that are not defaults."""
+        """Return the model as text: ``1 % in bursts (p 0.2 %, r 20 %)``. Loss rates that are not defaults are added."""
         parts = [f"p {format_percent(self.p_percent)}", f"r {format_percent(self.r_percent)}"]
         if self.good_loss_percent:
             parts.append(f"good {format_percent(self.good_loss_percent)}")

@@ -86,8 +86,8 @@ class EventLog(Closing):
         Args:
             path: file of the log.
             clock: returns Unix seconds.
-            beside: another process may be writing to the file, so its last line is not repaired.
-            durable: each event is on disk when `append` returns; otherwise they are on disk after `close`.
+            beside: True: another process may be writing to the file, so its last line is not repaired.
+            durable: True: each event is on disk when `append` returns. False: all are on disk after `close`.
 
         Raises:
             MplabError: the file cannot be written.

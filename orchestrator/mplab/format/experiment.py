@@ -86,7 +86,7 @@ class TransportRecord:
         return len(self.paths) == 1
 
     def dressed(self, position: int) -> "TransportRecord":
-        """Return the transport with default title, colour and marker where its record has none, as old records may.
+        """Return the record with defaults for title, colour and marker where it has no valid ones, as in old records.
 
         Args:
             position: index of the transport in the experiment, from 0.

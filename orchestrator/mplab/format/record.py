@@ -35,7 +35,10 @@ def label_of(value: object) -> object:
 
 
 def upgrade_lab(value: object) -> object:
-    """Return a record's lab as a mapping. In older records, it is missing, only a kind, or lacks ``same_clock``."""
+    """Return the lab in a record as a mapping.
+
+    In an older record, the lab is missing, is only the name of its kind, or has no ``same_clock``.
+    """
     if isinstance(value, BaseModel):
         return value
     lab = {"kind": value} if isinstance(value, str) else value if isinstance(value, Mapping) else {}
@@ -43,7 +46,7 @@ def upgrade_lab(value: object) -> object:
 
 
 def upgrade_link_proof(value: object) -> object:
-    """Return a path's link proof with the key ``where``, the shaper. Older records lack it: they used ``linkem``."""
+    """Return a path's link proof with the key ``where``, the name of its shaper. Older records used only ``linkem``."""
     return {"where": "linkem", **value} if isinstance(value, Mapping) else value
 
 
@@ -66,7 +69,10 @@ CONFIG = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
 class Record(BaseModel):
-    """Base class of immutable records; unknown keys are ignored. A key that is a Python keyword is a field's alias."""
+    """Base class of immutable records; unknown keys are ignored.
+
+    A field cannot be named like a Python keyword: such a key is the alias of a field with another name.
+    """
 
     model_config = ConfigDict(
         **CONFIG, frozen=True, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True

@@ -61,7 +61,7 @@ class Site:
 
 @cache
 def load_sites(path: Path = DATA_DIR / "sites.yaml") -> tuple[Site, ...]:
-    """Return the sites in the order of the table."""
+    """Return the sites that the file `path` lists, in its order, which is that of the table in the paper."""
     rows = YAML(typ="safe").load(path)["sites"]
     return tuple(Site(row=number, **row) for number, row in enumerate(rows, start=1))
 

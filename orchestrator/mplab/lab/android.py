@@ -59,7 +59,7 @@ class AndroidSide:
         phone: the phone; rooted, unless the lab file uses it without root.
         file: the phone's entry in the lab file.
         appium: starts Appium on its first call, and returns its URL.
-        install: let Appium install its server on the phone.
+        install: True: let Appium install its server on the phone.
     """
 
     def __init__(self, phone: AdbPhone, file: AndroidPhoneFile, *, appium: Callable[[], str], install: bool) -> None:
@@ -356,26 +356,27 @@ class FilmPart:
 
 
 def told_to_apps(endpoints: Endpoints, use: LabUse) -> Endpoints:
-    """Return `endpoints`; for a phone without root, add the agent's proxy addresses, to be set in the phone's apps."""
+    """Return `endpoints`; for a phone without root, with the agent's addresses in `app_proxy` and `app_http_proxy`."""
     if not use.unrooted:
         return endpoints
     return replace(endpoints, app_proxy=f"127.0.0.1:{SOCKS_PORT}", app_http_proxy=_HTTP_PROXY)
 
 
 def facts_of(phone: AdbPhone) -> dict[str, str | Sequence[str]]:
-    """Return a phone's identity: name, model, system, kernel, serial, root method, and what mplab cannot control."""
+    """Return facts about a phone: model, system, kernel, serial, root method, features that mplab cannot control."""
     return {**vars(phone.identity()), "serial": phone.serial, "root": phone.root.value, **_uncontrolled(phone)}
 
 
 def _uncontrolled(phone: AdbPhone) -> dict[str, Sequence[str]]:
-    """Return what mplab cannot control on the phone, under the key ``uncontrolled``; {} for a rooted phone."""
+    """Return ``{"uncontrolled": features of the phone that mplab cannot control}``; {} for a rooted phone."""
     return {} if phone.rooted else {"uncontrolled": list(WITHOUT_ROOT)}
 
 
 def capture_points_of(phone: AdbPhone) -> list[CapturePoint]:
     """Return the capture points of a phone: both interfaces and ``lo``; none if it is not rooted.
 
-    The capture files are named ``phone-wlan0.pcapng`` and ``phone-rmnet0.pcapng``, whatever the phone's own names are.
+    The capture files are ``phone-wlan0.pcapng``, ``phone-rmnet0.pcapng`` and ``phone-lo.pcapng``, even if the phone has
+    other names for its interfaces.
     """
     if not phone.rooted:
         return []

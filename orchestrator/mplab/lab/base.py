@@ -65,10 +65,10 @@ class BaseLab:
     def _bring_up(self) -> None:
         """Start all parts of the lab. Every lab overrides this method.
 
-        For each started part, it must push on the exit stack a function that stops the part.
+        For each part that it starts, the overriding method must push an exit callback that stops the part.
 
         Raises:
-            NotImplementedError: the lab does not override it.
+            NotImplementedError: the lab does not override this method.
         """
         raise NotImplementedError
 
@@ -116,7 +116,7 @@ class BaseLab:
         return ()
 
     def recover(self, reason: str) -> str:
-        """Return "": this phone needs no recovery, because it has no separate system. See `Lab`."""
+        """Return "": a phone that is a node of the virtual lab needs no recovery. See `Lab`."""
         return ""
 
     def open_app(

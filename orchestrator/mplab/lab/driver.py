@@ -55,12 +55,12 @@ class LabSettings:
 class PhoneDriver(PhoneKind, ABC):
     """One kind of phone; see `PhoneKind` for its attributes and its checks of lab files.
 
-    The defaults are those of a phone that is a node of the virtual lab.
+    The default attributes and methods are those of a phone that is a node of the virtual lab.
     """
 
     @abstractmethod
     def open_lab(self, settings: LabSettings) -> "Lab":
-        """Return a lab around a phone of this kind, not yet entered."""
+        """Return a lab, not yet started, around a phone of this kind."""
 
     @abstractmethod
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
@@ -126,7 +126,10 @@ def programs_of_lab(use: LabUse) -> list[Program]:
 
 
 def missing_on_phone(use: LabUse, transport: str) -> str:
-    """Return what the phone of a lab lacks for a transport; "": nothing. This machine is not checked."""
+    """Return why the phone of a lab cannot run a transport: a sentence that names the missing feature.
+
+    "": no feature is missing on the phone. Programs on this machine are not checked.
+    """
     driver = phone_driver(use.kind)
     facts = driver.facts(use.settings)
     missing = TRANSPORTS[transport].missing_on_phone(facts)

@@ -16,8 +16,8 @@ def resources_of(experiment: Experiment) -> tuple[str, ...]:
     """Return the sorted names of the locks that a run of `experiment` takes; the run directory's is not included.
 
     Two experiments without a common name can run at the same time. A phone that shapes its own paths has a second lock,
-    named by its serial number. This name is listed only if the lab file sets the serial number, which is enough,
-    because the phone's first lock already excludes the same runs.
+    named by its serial number. If the lab file does not set the serial number, this name is left out: the phone's first
+    lock excludes the same runs.
     """
     use = experiment.lab
     return tuple(sorted({*driver_of(use.proxy).resources(use.proxy), *_of_lab(use)}))

@@ -76,7 +76,7 @@ def execute(
 
     Args:
         planned: a plan from `mplab.run.plan`.
-        report: analyse the run; otherwise `mplab analyze` can do it later.
+        report: True: analyse the run. False: `mplab analyze` can do it later.
         run_id: name of the run directory; "": UTC time, name of the experiment, and six random hexadecimal digits.
         ends_by: Unix seconds. A block that would end later is not started.
         watch: functions that are called during the run.

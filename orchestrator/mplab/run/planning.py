@@ -112,7 +112,7 @@ def plan_experiment(experiment: Experiment, runs: Path) -> PlannedRun:
 
 
 def load(file: Path, lab: str = "", phone: str = "", variables: Mapping[str, object] | None = None) -> Experiment:
-    """Read an experiment in the lab that its file names, or in another lab.
+    """Read an experiment file, for a run in the lab that the file names, or in another lab.
 
     The experiment file of a run directory is read with that run's lab and variables.
 

@@ -210,8 +210,8 @@ def _ignore(*_: object) -> None:
 class RunCallbacks:
     """Functions that a run calls as it progresses, in the thread that started the run.
 
-    They must return soon: they do not delay the cells, but they delay the reaction to Ctrl-C. An exception in one ends
-    the run.
+    They must return soon: they do not delay the cells, but they delay the reaction to Ctrl-C. An exception in one of
+    them ends the run.
 
     Attributes:
         begun: called with the run directory and the number of its complete cells, when the lab is locked.

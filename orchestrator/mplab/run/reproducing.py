@@ -88,7 +88,7 @@ def reproduce(
     Args:
         archive: file that ``mplab bundle`` made.
         folder: new folder that gets the unpacked run and its new report.
-        only_report: make only the report, run no cell.
+        only_report: True: make only the report, run no cell.
         lab, phone: as in `mplab.run.plan`; "": the lab of the bundle.
         allow_hooks, allow_lab: as in `mplab.run.resume`.
         max_bytes: maximum size of the unpacked bundle.

@@ -42,10 +42,10 @@ def resume(
 
     Args:
         run: the run directory.
-        failed: also make new attempts at cells that are not ok; the earlier attempts are kept.
+        failed: True: also make new attempts at cells that are not ok; the earlier attempts are kept.
         report: as in `mplab.run.execute`.
-        allow_hooks: run the commands of another user's experiment on this host.
-        allow_lab: use the lab file of another user.
+        allow_hooks: True: run the commands of another user's experiment on this host.
+        allow_lab: True: use the lab file of another user.
         ends_by: as in `mplab.run.execute`.
         watch: as in `mplab.run.execute`.
 
@@ -79,7 +79,7 @@ def is_complete(directory: RunDirectory, *, failed: bool) -> bool:
 
 
 def experiment_as_in(manifest: Manifest, experiment: Experiment) -> Experiment:
-    """Return the experiment as the mplab version that wrote `manifest` hashed it: old versions hashed no files."""
+    """Return `experiment`; without its files if an old mplab wrote `manifest`, which did not hash the files."""
     return experiment if manifest.experiment.files is not None else experiment.without_files()
 
 
@@ -110,7 +110,7 @@ def _experiment_of(directory: RunDirectory) -> Experiment:
 
 
 def _complete(directory: RunDirectory, *, report: bool, watch: RunCallbacks) -> RunResult:
-    """Return the result of a complete run. Make its report and ``junit.xml`` if they are missing, as after a kill."""
+    """Return the result of a complete run. Make its report and ``junit.xml`` if they are missing."""
     if not directory.junit_file.is_file() or (report and not report_page(directory.path).is_file()):
         with resource_lock(directory.lock_name, run_id=directory.run_id):
             summary = conclude(directory, report=report, watch=watch)
@@ -124,7 +124,7 @@ def _complete(directory: RunDirectory, *, report: bool, watch: RunCallbacks) -> 
 
 
 def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, watch: RunCallbacks) -> int:
-    """Make damaged cells and, with `failed`, those that are not ok incomplete again; log that the run is resumed.
+    """Mark damaged cells as incomplete, with `failed` also cells that are not ok; log that the run is resumed.
 
     Returns:
         The number of cells that stay complete.
@@ -142,7 +142,10 @@ def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, wat
 
 
 def _other_code(directory: RunDirectory, watch: RunCallbacks) -> GitRecord | None:
-    """Return this checkout, and warn, if the run was started with another commit or local changes; otherwise None."""
+    """Return the commit of this checkout, and warn, if it or its local changes differ from those at the run's start.
+
+    None: they do not differ.
+    """
     then, now = directory.read_manifest().git, host.describe_git()
     if (then.commit, then.dirty) == (now.commit, now.dirty):
         return None

@@ -152,7 +152,7 @@ class RunDirectory:
     def begin_attempt(self, cell_id: str) -> tuple[Path, int]:
         """Make a directory for the next attempt at a cell; return its path and the attempt's number (1…).
 
-        All files of an earlier attempt that failed or was killed are moved into its folder ``attempts/<number>/``.
+        If an earlier attempt failed or was killed, its files are moved to ``attempts/<number>/`` in this directory.
 
         Raises:
             MplabError: the cell is already complete (see `reopen_cell`), or "disk full: …".

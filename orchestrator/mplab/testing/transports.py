@@ -39,7 +39,7 @@ class RecordingPhone:
         self._links: dict[tuple[str, str], str] = {}
 
     def ip(self, *commands: str) -> None:
-        """Record ``ip`` commands, and the objects and link attributes that they add, until others remove them."""
+        """Record ``ip`` commands. An object or link attribute counts as added until another command removes it."""
         for command in commands:
             self.ip_commands.append(command)
             words = command.split()

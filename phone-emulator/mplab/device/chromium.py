@@ -143,7 +143,7 @@ def load(name: str, url: str) -> str:
 
 
 def _transferred_bytes(events: Sequence[Event]) -> dict[str, int]:
-    """Return id of each HTTP request in DevTools events → bytes of its response, headers included, on the network."""
+    """Return request id → size of the response on the network, bytes with headers, for HTTP requests in `events`."""
     requests: dict[str, int] = {}
     for event in events:
         method, parameters = event["method"], event["params"]

@@ -114,7 +114,7 @@ class Device:
         return dict(self._facts)
 
     def fault(self, name: str, **parameters: object) -> Message:
-        """Cause the fault `name` of `faults.FAULTS`; ``clear`` ends faults. Return the fault's result, mostly empty.
+        """Cause the fault `name` of `faults.FAULTS`; ``clear`` ends faults. Return its result: for most faults, {}.
 
         Raises:
             DeviceError: the device does not answer, or refuses the fault or its parameters.

@@ -233,6 +233,6 @@ class Network:
 
 
 def _rule(line: str) -> str:
-    """Convert ``101:\tfrom 10.64.1.2 lookup 101`` to arguments of ``ip rule add``."""
+    """Convert a line of ``ip rule``, like ``101:\tfrom 10.64.1.2 lookup 101``, to arguments of ``ip rule add``."""
     priority, _, rule = line.partition(":")
     return f"{rule.strip().replace('[detached] ', '')} priority {priority}"

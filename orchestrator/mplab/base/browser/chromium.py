@@ -61,7 +61,7 @@ def switches(profile: Path, *, muted: bool = True, driven: str = BY_PIPE) -> lis
 
     Args:
         profile: user data directory.
-        muted: play no sound.
+        muted: True: play no sound.
         driven: `BY_PIPE` or `BY_PORT`: how the DevTools protocol reaches the browser.
     """
     width, height = PHONE_SCREEN

@@ -47,7 +47,7 @@ class BrowserSession(Closing):
         self._events: list[Answer] = []
 
     def command(self, method: str, *, timeout_s: float = 30.0, **parameters: object) -> Answer:
-        """Send a command and return its result. Events that arrive before the result are kept for `events`.
+        """Send a command and return its result. The method `events` returns the events that arrive in the meantime.
 
         Raises:
             SessionError: the browser refused, did not answer in time, or has ended.
@@ -66,7 +66,8 @@ class BrowserSession(Closing):
     def wait(self, holds: Callable[[Event], bool], *, timeout_s: float, late: str) -> None:
         """Wait for an event for which `holds` returns true.
 
-        Events that arrived since the last call of `events` count, too. All events are kept for `events`.
+        An event that arrived earlier counts, too, if the method `events` has not returned it yet. `events` still
+        returns all events later.
 
         Args:
             holds: returns whether an event is the expected one.
@@ -84,7 +85,7 @@ class BrowserSession(Closing):
                 self._keep(self._receive(deadline))
 
     def events(self) -> list[Answer]:
-        """Return the events that arrived since the last call; at most 200,000 are kept."""
+        """Return the events that arrived since the last call: the first 200,000; further ones were dropped."""
         taken, self._events = self._events, []
         return taken
 

@@ -87,7 +87,7 @@ class DevTools:
 
 
 class Tab:
-    """One page of a browser, controlled by DevTools; it implements `Instrumented`.
+    """One page of a browser, controlled by DevTools: load pages, run scripts, read network events.
 
     Every method raises StepError when the browser does not respond as expected.
 
@@ -120,7 +120,7 @@ class Tab:
                 )
 
     def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
-        """Run a function body in the page and return its value; a promise is awaited.
+        """Run `script`, the body of a JavaScript function, in the page. Return its value; a promise is awaited.
 
         Raises:
             StepError: the script threw an exception, or the page gave no answer.

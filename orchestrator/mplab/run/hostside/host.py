@@ -63,7 +63,7 @@ def describe_versions(further: Iterable[programs.Program] = ()) -> dict[str, str
 
 
 def describe_git() -> GitRecord:
-    """Return the commit of the checkout, and whether it has local changes."""
+    """Return the commit of the checkout from which mplab runs, and whether it has local changes."""
     commit = _git("rev-parse", "HEAD")
     return GitRecord(commit=commit or None, dirty=bool(commit and _git("status", "--porcelain")))
 

@@ -92,7 +92,7 @@ def outside(lab: LabFile) -> Iterator[str]:
 
 
 def remember_lab(use: LabUse) -> None:
-    """Record that this user has started a run with this lab file. Raises MplabError if the record cannot be written."""
+    """Record that this user has started a run with the lab file of `use`. Raises MplabError: it cannot be recorded."""
     if use.file is not None and (resources := list(outside(use.file))):
         _write_note(_lab_note(use.file), "\n".join(resources))
 

@@ -70,7 +70,8 @@ class App:
     """An app on one kind of phone: how it starts, and how its elements are found.
 
     Attributes:
-        start: argument of `Ui.open` that starts the app; the cell replaces ``{NAME}`` by a value that only it knows.
+        start: argument of `Ui.open` that starts the app. In a cell, the scenario replaces ``{NAME}`` by a parameter of
+            its own or by an address of the lab.
         elements: element name in the scenario → selector.
     """
 
@@ -87,7 +88,7 @@ class AndroidApp(App):
         versions: first and last version of the app that the selectors were written for.
         seen: phone and date on which the selectors worked, or a note that they were never tried.
         note: information for users.
-        signed_in: the app needs a login by hand, so its data must not be cleared.
+        signed_in: True: the app needs a login by hand, so its data must not be cleared.
         devtools: abstract socket of the running app's DevTools; "": the app has none.
         links: name of an item in the scenario (a clip, a contact) → address that opens the item. For an item without
             an entry, the scenario uses an address of the lab, which a real app cannot open.
@@ -140,7 +141,7 @@ def load_android_app(folder: Path, name: str) -> AndroidApp:
 
 
 def selector_of(ways: Ways) -> Selector:
-    """Convert the value of an element in ``app.yaml`` to a selector; its later conditions become the fallbacks."""
+    """Convert the conditions of an element in ``app.yaml`` to a selector: the first one, the others as fallbacks."""
     flat = [
         Selector(by, value)
         for alternative in ((ways,) if isinstance(ways, dict) else ways)
@@ -183,7 +184,7 @@ def app_files(scenario: str) -> dict[str, bytes]:
 
 
 def chosen_app(scenario: str, app_of: Mapping[str, str] | None) -> AndroidApp | None:
-    """Return the Android app that a scenario uses; None: the scenario has no Android app, or none of that name.
+    """Return the Android app that a scenario uses; None: the scenario has no Android app, or no app of the chosen name.
 
     Args:
         scenario: name of the scenario.

@@ -334,7 +334,7 @@ class Experiment(ExperimentBase):
         return {path: content for use in self.transports for path, content in use.files.items()}
 
     def without_files(self) -> Self:
-        """Return the experiment without `files`, as an old version of mplab planned it: files were not hashed."""
+        """Return the experiment without `files`. The hashes of its cells are then those of old versions of mplab."""
         scenarios = tuple(replace(use, files={}) for use in self.scenarios)
         return replace(self, scenarios=scenarios, transports=tuple(replace(use, files={}) for use in self.transports))
 

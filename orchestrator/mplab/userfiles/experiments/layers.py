@@ -65,7 +65,7 @@ def _extended(document: Document) -> str | None:
 
 
 def _parent(chain: Sequence[Path], name: str) -> Path:
-    """Return the path of the file that the last file of `chain` extends; `name` is its path as written there.
+    """Return the path of the file that the last file of `chain` extends, by the path `name` that this last file gives.
 
     Raises:
         InputError: there is no such file, or the chain is a circle or too long; the message has no file and line.
@@ -116,7 +116,10 @@ def _check_parent(document: Document) -> None:
 
 
 def parents_of(layers: Sequence[Document], *, kept: bool) -> tuple[ParentFile, ...]:
-    """Return all documents but the first as extended files; names of copies in a run (`kept`) lose their numbers."""
+    """Return all documents but the first as extended files.
+
+    With `kept`, the documents are a run's numbered copies; the numbers are removed from their names.
+    """
     names = [Path(layer.file).name for layer in layers[1:]]
     plain = [name.partition("-")[2] for name in names] if kept else names
     return tuple(ParentFile(name, layer.source) for name, layer in zip(plain, layers[1:], strict=True))

@@ -303,7 +303,7 @@ class _Resolver:
         return list(conditions.values())
 
     def lab(self, phone: str) -> LabUse:
-        """Return the lab that the file names, relative to that file; add a problem if it is wrong."""
+        """Return the lab that the file names, by a path relative to the file; add a problem if it is wrong."""
         name = self._data.get("lab", VIRTUAL_NAME)
         folder = Path(self._checker.document.file_of(("lab",))).parent
         try:
@@ -424,7 +424,7 @@ def _claim(file: ClaimFile) -> Claim:
 
 
 def _cell_timeout_s(file: ExperimentFile, scenarios: Sequence[ScenarioUse]) -> float:
-    """Return the maximum time of one attempt at a cell, seconds: that of the file, or that of the slowest scenario."""
+    """Return the maximum time of one attempt at a cell, seconds: the file's, or the longest limit of its scenarios."""
     if file.cell_timeout is not None:
         return file.cell_timeout
     return max([LEAST_DEFAULT_TIMEOUT_S, *(use.time_limit_s for use in scenarios)])
@@ -438,7 +438,7 @@ def _default_label(name: str) -> str:
 def _missing_internet(lab: LabUse, name: str) -> str:
     """Return a sentence about the Internet access that a scenario's app needs and the lab's proxy does not give.
 
-    It includes the remedy. "": no access is missing.
+    The sentence includes the remedy. "": no access is missing.
 
     Only a real phone has real apps. The apps of an emulated phone connect to the lab's own servers.
     """
@@ -464,5 +464,5 @@ def _takes_proxy(lab: LabUse, name: str, scenario: ScenarioInfo) -> bool:
 
 
 def _taking_proxy(lab: LabUse, scenarios: Mapping[str, ScenarioInfo]) -> Iterator[str]:
-    """Return the names of the scenarios that the lab can run on a phone without root."""
+    """Yield the names of the scenarios that the lab can run on a phone without root: those that can use a proxy."""
     return (name for name, scenario in scenarios.items() if _takes_proxy(lab, name, scenario))

@@ -31,8 +31,8 @@ class TransportInfo:
         files: option that names a YAML file → folder of such files. The folder's name is part of `TransportUse.files`.
         paths: interfaces of the phone that one connection uses while no path fails, starting with the interface that
             opens it.
-        sessions: application connections share long-lived connections to the proxy, one per interface.
-        default: verbs without a named transport use this one, if they need exactly the interfaces in `paths`.
+        sessions: True: application connections share long-lived connections to the proxy, one per interface.
+        default: True: verbs without a named transport use this one, if they need exactly the interfaces in `paths`.
     """
 
     name: str

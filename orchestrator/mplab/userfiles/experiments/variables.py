@@ -72,7 +72,8 @@ def fill(document: Document, layers: Sequence[Document], given: Mapping[str, obj
         given: values of variables from outside the file; they override those in the file.
 
     Raises:
-        InputError: a variable is unknown or unused, or its value cannot be used at a place. One line for each problem.
+        InputError: a variable is unknown or unused, or its value does not fit a text that refers to it. The message
+            has one line for each problem.
     """
     own = document.data.get(KEY) if isinstance(document.data, Mapping) else None
     declared: Mapping[str, object] = own if isinstance(own, Mapping) else {}
@@ -200,7 +201,7 @@ class _Filler:
         self.notes[path] = f"{self.notes[path]}, {note}" if path in self.notes else note
 
     def _place_inner(self, name: str, path: KeyPath) -> None:
-        """Record where the values inside variable `name` are defined, for messages about its use at `path`."""
+        """Record file and line of each value inside variable `name`, for messages about their copies below `path`."""
         for inner in self._inner.get(name, ()):
             target = (*path, *inner[2:])
             self.lines[target] = self.document.line(inner)

@@ -94,7 +94,7 @@ class PhoneFile(FileModel):
 
     @property
     def kind(self) -> PhoneKind | None:
-        """Kind of the phone, as its `driver` names it; None: without `driver`, runs cannot use the phone.
+        """Kind of the phone, named by the key `driver`; None: there is no such key, so runs cannot use the phone.
 
         Raises:
             LabNotReadyError: the kind cannot be imported.
@@ -172,9 +172,9 @@ class LabFile(FileModel):
         return {name: machine for name, machine in self.machines().items() if machine.inside}
 
     def by_itself(self, phone: str) -> ShapingMachine[BaseModel] | None:
-        """Return a phone without `root_shell` as a machine that shapes its own paths; None: it shapes none of them.
+        """Return `phone` as a machine, if it shapes its own paths and has no `root_shell`; otherwise None.
 
-        For a phone with `root_shell`, which `machines` contains, the result is also None.
+        A phone with `root_shell` is one of `machines`.
         """
         settings = self.phones[phone]
         if settings.driver is None or settings.root_shell is not None:

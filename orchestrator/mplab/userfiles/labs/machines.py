@@ -77,7 +77,7 @@ class AttachedPath:
 
 @dataclass(frozen=True)
 class ShapingMachine(Generic[Settings_co]):
-    """A machine of a lab file that shapes.
+    """A machine of a lab file that shapes paths of phones.
 
     Attributes:
         kind: name of the machine's driver.
@@ -136,7 +136,7 @@ def kinds_of(section: Section) -> Mapping[str, ShaperKind]:
 
 
 def emulator() -> ShaperKind:
-    """Return the link emulator, which shapes those paths of a virtual lab that have no attachment in the lab file.
+    """Return the link emulator, which shapes those paths of a virtual lab for which the lab file names no machine.
 
     Raises:
         LabNotReadyError: no link emulator is registered, or it cannot be imported.

@@ -25,7 +25,7 @@ def unknown_driver(value: object) -> str:
 class PhoneKind:
     """A kind of phone, as far as lab files and link conditions need it; `mplab.lab.driver.PhoneDriver` adds the rest.
 
-    The defaults are those of a phone that is a node of the virtual lab.
+    The default attributes and methods are those of a phone that is a node of the virtual lab.
     """
 
     name: ClassVar[str] = ""
@@ -73,7 +73,7 @@ class PhoneKind:
         yield from ()
 
     def uses(self, name: str, settings: "PhoneFile") -> str:
-        """Return a phrase that names all things outside the virtual lab's namespaces that a run with such a phone uses.
+        """Return a phrase that names the resources outside the virtual lab that a run with such a phone uses.
 
         "": the run uses nothing outside.
 

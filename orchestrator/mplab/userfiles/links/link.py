@@ -155,9 +155,9 @@ def read_inline_link(checker: Checker, path: KeyPath, entry: object, links_dir: 
 
 
 def _load(name: str, links_dir: Path, chain: tuple[str, ...]) -> list[_Found]:
-    """Return the conditions of the file with this name, or the one member of a sweep. Raises InputError.
+    """Return the conditions of the file with this name or, without such a file, the member of a sweep with this name.
 
-    `chain` has the names of the files that led to this one, to detect a circle.
+    `chain` has the names of the files that led to this one, to detect a circle. Raises InputError.
     """
     names = list_links(links_dir)
     if name in names:

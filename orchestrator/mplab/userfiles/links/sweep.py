@@ -250,9 +250,9 @@ def variants(sweep: SweepFile) -> list[Variant]:
 
 
 def _places(place: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the place of each key of a link condition that the swept key at `place` sets.
+    """Return the key paths in a link condition that are set by the swept key at the key path `place` of ``sweep``.
 
-    A swept key outside ``wifi`` and ``lte`` sets the same key of both paths; ``core_rtt`` sets only itself.
+    A swept key outside ``wifi`` and ``lte`` sets the same key of both paths; ``core_rtt`` sets only ``core_rtt``.
     """
     return [place] if place[0] in {*PATHS, "core_rtt"} else [(path, *place) for path in PATHS]
 

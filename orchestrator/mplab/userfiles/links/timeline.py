@@ -37,7 +37,7 @@ class Line:
 
     @property
     def changes(self) -> bool:
-        """Return whether the quantity changes during the time shown."""
+        """Return whether the quantity changes during the plotted time."""
         return len({value for _, value in self.steps}) > 1
 
     def at(self, time_s: float) -> float | None:

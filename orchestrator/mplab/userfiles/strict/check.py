@@ -25,7 +25,7 @@ _FORMAT_KEYS = frozenset({"mplab", "mplab_campaign"})
 
 
 def tag_of(model: type[BaseModel]) -> str:
-    """Return the tag of a model in a discriminated union. Messages show keys of files, but no tags."""
+    """Return the tag of a model in a discriminated union, ``‹NAME›``; this form lets messages leave tags out."""
     return f"‹{model.__name__}›"
 
 
@@ -42,7 +42,7 @@ class Checker:
         self._problems: set[Problem] = set(document.problems)
 
     def add(self, path: KeyPath, text: str) -> None:
-        """Add a problem of the document's value at `path`."""
+        """Add a problem; `path` is the key path of the wrong value in the document, `text` is the message."""
         self._problems.add(self.document.problem(path, text))
 
     def model(

@@ -80,7 +80,7 @@ class Document:
         return self.lines.get(self._nearest(path), 1)
 
     def file_of(self, path: KeyPath) -> str:
-        """Return the file of the value at `path`."""
+        """Return the file that gives the value at `path`: this one, or one that it extends."""
         return self.files.get(self._nearest(path), self.file)
 
     def place(self, path: KeyPath) -> str:

@@ -75,7 +75,7 @@ class Backend(Protocol):
         """
 
     async def delay(self) -> None:
-        """Wait before adbd handles a message. It returns at once, unless a fault has made the device slow."""
+        """Wait before adbd handles a message, if a fault has made the device slow; otherwise return at once."""
 
 
 def as_path(name: bytes) -> Path:

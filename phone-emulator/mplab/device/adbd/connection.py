@@ -117,7 +117,7 @@ class Connection:
             self._writer.write(message.encode(checksum=self._version < VERSION))
 
     async def _drain(self) -> None:
-        """Wait until sent messages have left the buffers."""
+        """Wait until few sent bytes are left in the send buffer of the connection."""
         await self._writer.drain()
 
     def _handle(self, message: Message) -> None:

@@ -220,7 +220,7 @@ class FilteredConnection(Connection):
 
 
 def _served(banner: bytes) -> bytes:
-    """Return a banner without the features that Debian's adbd or the filter does not serve."""
+    """Return a banner with only those of its features that both Debian's adbd and the filter serve."""
     head, key, rest = banner.partition(b"features=")
     features, end, tail = rest.partition(b";")
     served = b",".join(name for name in features.split(b",") if name not in _NOT_SERVED)

@@ -14,7 +14,7 @@ _OWNER = "host-1"
 
 
 async def join(stream: Stream, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy bytes between a stream of adb and a socket, in both directions, until one of them ends. Close the socket."""
+    """Copy bytes between a stream of adb and a socket, in both directions, until one ends; then close the socket."""
 
     async def outwards() -> None:
         while block := await reader.read(_BLOCK):

@@ -17,7 +17,7 @@ class ApkError(Exception):
 
 
 def read_apk(data: bytes) -> InstalledPackage:
-    """Return an APK as an app with its package name, ``versionName`` and ``versionCode``. Raises ApkError."""
+    """Return the app in an APK: its package name, ``versionName`` and ``versionCode``. Raises ApkError."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             manifest = archive.read("AndroidManifest.xml")

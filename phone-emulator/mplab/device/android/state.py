@@ -109,7 +109,7 @@ class Battery:
 
 @dataclass
 class Radios:
-    """The switches of the radios; and in `wifi_up` and `data_up`, whether ``wlan0`` and ``rmnet0`` are up."""
+    """The switches of the radios, and whether the interfaces are up: `wifi_up` (``wlan0``), `data_up` (``rmnet0``)."""
 
     wifi: bool
     data: bool

@@ -112,7 +112,7 @@ def do_refresh(network: Network, pictures: str, number: int, count: int) -> None
 
 
 def do_post(network: Network, post: Mapping[str, Any]) -> None:
-    """Publish a post, and print its id. Raises ValueError if the server's copy differs from the sent one."""
+    """Publish a post, and print its id. Raises ValueError if the server's copy differs from the sent post."""
     sent = {"kind": post["kind"], "text": post["text"], "place": post["place"], "friend": post["friend"]}
     sha256 = ""
     if post["photo"]:

@@ -20,7 +20,7 @@ _PACKAGES = {"View": "android.view", "ViewGroup": "android.view", "WebView": "an
 
 @dataclass(frozen=True)
 class Touchable:
-    """The area of a widget that reacts to touches."""
+    """The area of a widget that reacts to touches; `item`: see `Painter`."""
 
     bounds: Bounds
     place: Place
@@ -54,18 +54,21 @@ class Layout:
         return next((touchable for touchable in reversed(self.touchables) if touchable.bounds.holds(x, y)), None)
 
     def scroller_at(self, x: int, y: int) -> Place | None:
-        """Return the path of the innermost container at a point that can be scrolled; None if there is none."""
+        """Return the path of the innermost scrollable container at a point; None if there is none."""
         return next((container for bounds, container in reversed(self.scrollers) if bounds.holds(x, y)), None)
 
 
 @dataclass
 class Painter:
-    """Converter of widgets to elements. It also adds the areas that react to touches to `layout`.
+    """Lays out widgets of an app as elements of the screen, and adds their areas that react to touches to `layout`.
+
+    A widget with the key `repeat` is drawn once for each entry of a list. The entry is the item of that drawing and of
+    the widget's children; other widgets have no item.
 
     Args:
         package: package name of the app.
-        fill: function that replaces the variables ``{…}`` in a text; the second argument is the widget's list entry.
-        holds: function that returns whether a condition is true for the list entry of a widget.
+        fill: function that replaces the variables ``{…}`` in a text; its second argument is the widget's item.
+        holds: function that returns whether a condition is true; its second argument is the widget's item.
         entries: function that returns the entries of the list that a widget's key `repeat` names.
         value: function that returns the value of a variable.
         focus: path of the widget that has the focus.
@@ -120,7 +123,7 @@ class Painter:
     def _there(
         self, widgets: Iterable[Widget], place: Place, item: Item | None
     ) -> Iterator[tuple[Widget, Place, Item | None]]:
-        """Yield the visible widgets with their paths and list entries. A repeated widget is yielded for each entry."""
+        """Yield (widget, path, item) for each visible widget; a repeated widget is yielded once for each item."""
         for index, widget in enumerate(widgets):
             entries: Iterable[Item | None] = self.entries(widget.repeat) if widget.repeat else (item,)
             for number, entry in enumerate(entries):

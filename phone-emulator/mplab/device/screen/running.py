@@ -192,13 +192,13 @@ class RunningApp:
             self._stored.dialogs.add(name)
 
     def fill(self, text: str, item: Item | None = None) -> str:
-        """Replace the variables ``{…}`` in a text by their values. `item` is the list entry of the widget."""
+        """Replace the variables ``{…}`` in a text by their values; `item` is the list entry that the widget shows."""
         return NAMED.sub(lambda found: self._look_up(found[1], item, found[0]), text)
 
     def do(self, actions: Iterable[Action], item: Item | None) -> None:
         """Perform actions in order, then store the variables and lists that survive the app.
 
-        `item` is the list entry of the widget that was touched.
+        `item` is the list entry that the touched widget shows, or None.
         """
         for action in actions:
             item = self._do(action, item)

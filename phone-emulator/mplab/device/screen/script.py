@@ -178,7 +178,7 @@ class Widget(_Strict):
     children: tuple["Widget", ...] = ()
 
     def walk(self, path: KeyPath) -> Iterator[tuple[KeyPath, "Widget"]]:
-        """Yield this widget and all widgets in it, each after its key path; `path` is the key path of this widget."""
+        """Yield (key path, widget) for this widget and all widgets in it; `path` is the key path of this widget."""
         yield path, self
         for index, child in enumerate(self.children):
             yield from child.walk((*path, "children", index))
@@ -245,7 +245,7 @@ class AppScript(_Strict):
         return next((name for name in self.activities if name != VIEW), "")
 
     def panels(self) -> Iterator[tuple[KeyPath, Panel]]:
-        """Yield each screen and each dialog: first its key path in the app's file, then its content."""
+        """Yield (key path in the app's file, content) for each screen and each dialog."""
         yield from ((("screens", name), page) for name, page in self.screens.items())
         yield from ((("dialogs", name), dialog) for name, dialog in self.dialogs.items())
 

@@ -263,13 +263,13 @@ class Methods:
         return nodes[0]
 
     def _child_with(self, selector: Reference, child: Selector, number: int | None = None, *, scroll: bool) -> str:
-        """Find an element inside a container, and return a new name for it.
+        """Return a new name by which the client can refer to elements inside a container.
 
         Args:
             selector: the container.
-            child: selector of the element inside the container.
-            number: index among the matches; None: all matches.
-            scroll: True: scroll the container until the element is shown.
+            child: selector of the elements inside the container.
+            number: index of the only element that is meant; None: all elements that match.
+            scroll: True: scroll the container until an element is shown.
 
         Raises:
             ObjectNotFoundError: the container is missing, or no element in it matches.

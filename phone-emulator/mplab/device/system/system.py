@@ -204,7 +204,7 @@ class System:
     def argv(self, command: Sequence[str], *, uid: int, terminal: bool = False) -> list[str]:
         """Return the command line of this machine that runs `command` in the system as user `uid`.
 
-        With `terminal`, its standard input becomes its controlling terminal.
+        With `terminal`, the standard input of `command` becomes its controlling terminal.
         """
         enter = ["--mount", "--pid", "--ipc", "--uts", "--net", "--root", "--wd"]
         as_user = [] if uid == 0 else ["/usr/bin/setpriv", *_rights(uid)]

@@ -44,7 +44,7 @@ class AdbPhones(PhoneDriver):
     own_shell = True
 
     def open_lab(self, settings: LabSettings) -> "Lab":
-        """Return the lab around a real phone, not yet entered. See `PhoneDriver`."""
+        """Return the lab, not yet started, around a real phone. See `PhoneDriver`."""
         with deferred("Docker's client is slow to import"):
             from mplab.lab.phones.adb.lab import BenchLab
         return BenchLab(settings)

@@ -96,7 +96,7 @@ class BenchLab(AndroidLab, BaseLab):
         """Prepare phone and proxy for a transport; return the agent. See `Lab`.
 
         Raises:
-            DeviceError: the phone's kernel lacks what the transport needs.
+            DeviceError: the phone's kernel lacks a feature that the transport needs.
         """
         if problem := transport.missing_on_phone(partial(read_kernel, self.phone)):
             raise DeviceError(self.phone.label, problem)

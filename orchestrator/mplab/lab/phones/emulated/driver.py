@@ -67,13 +67,13 @@ class EmulatedPhones(PhoneDriver):
     android = True
 
     def open_lab(self, settings: LabSettings) -> "Lab":
-        """Return the lab around an emulated phone, not yet entered. See `PhoneDriver`."""
+        """Return the lab, not yet started, around an emulated phone. See `PhoneDriver`."""
         with deferred("slow to import, needed by few labs"):
             from mplab.lab.phones.emulated.lab import EmulatedLab
         return EmulatedLab(settings)
 
     def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
-        """Add a problem if the lab file has a proxy: emulated phones cannot use one in containers. See `PhoneKind`."""
+        """Add a problem if the lab file has a key ``proxy``: emulated phones cannot use containers. See `PhoneKind`."""
         if lab.proxy is not None:
             text = f"a run with the emulated phone {name} cannot use containers yet: leave it out"
             checker.add(("proxy",), text)

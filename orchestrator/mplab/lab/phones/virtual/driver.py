@@ -25,7 +25,7 @@ class VirtualPhones(PhoneDriver):
     same_clock = True
 
     def open_lab(self, settings: LabSettings) -> "Lab":
-        """Return the virtual lab, not yet entered. See `PhoneDriver`."""
+        """Return the virtual lab, not yet started. See `PhoneDriver`."""
         with deferred("imported when a lab is opened"):
             from mplab.lab.phones.virtual.lab import VirtualLab
         return VirtualLab(settings)

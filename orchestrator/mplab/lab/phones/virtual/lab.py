@@ -134,9 +134,9 @@ class VirtualLab(BaseLab):
         )
 
     def _make_shaper(self, emulator: Emulator) -> Shaper:
-        """Return the link emulator or, in a lab with a virtual router, a shaper that uses both.
+        """Return the shaper of the lab: without a virtual router, the link emulator.
 
-        Such a shaper uses the router for the paths that the lab file assigns to it, and the emulator for the others.
+        With one, the shaper uses the router for the paths that the lab file assigns to it, and the emulator for others.
         """
         if self._router is None:
             return emulator
@@ -201,7 +201,7 @@ class VirtualLab(BaseLab):
         )
 
     def open_sound(self, log: Path) -> SoundCard:
-        """Return the phone's sound card, not yet entered; its programs log to `log`."""
+        """Return the phone's sound card, whose context is not yet entered; its programs log to `log`."""
         return SoundCard(enter=self.nodes["phone"].prefix, directory=SCRATCH / "sound", log=log)
 
     def _home(self) -> Path:

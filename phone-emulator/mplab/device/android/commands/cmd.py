@@ -213,7 +213,7 @@ async def _deviceidle(device: Android, call: Call) -> int:
 
 
 async def _battery(device: Android, call: Call) -> int:
-    """Answer ``cmd battery …``, and ``dumpsys battery …`` with a subcommand such as ``set``: both are the same.
+    """Answer ``cmd battery …``, and ``dumpsys battery …`` with a subcommand like ``set``, which does the same.
 
     Raises:
         CommandError: the subcommand is unknown.

@@ -108,7 +108,7 @@ async def _multipath(device: Android, call: Call) -> int:
 
 
 async def _ping(device: Android, call: Call) -> int:
-    """Answer ``ping`` with BusyBox's ping, run as root: it does not always use ping sockets, as Android's ping does."""
+    """Answer ``ping`` with BusyBox's ping. It runs as root, because it does not use ping sockets in every case."""
     process = await device.system.spawn(
         ["/system/lib/busybox", call.argv[0], *call.argv[1:]], uid=0, streams=call.streams
     )

@@ -48,7 +48,7 @@ SystemOption = Annotated[
 
 
 class _RunByDefault(TyperGroup):
-    """``mplab nightly FILE`` is ``mplab nightly run FILE``."""
+    """Group of verbs in which ``mplab nightly FILE`` means ``mplab nightly run FILE``."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as it is given
         if args and args[0] not in self.commands and args[0].endswith((".yaml", ".yml")):

@@ -1,4 +1,4 @@
-"""Showing a campaign: as a table, as a page, and both while it goes on."""
+"""Show a campaign: as a table on a terminal, and as a page; both are updated while the campaign runs."""
 
 import contextlib
 import time

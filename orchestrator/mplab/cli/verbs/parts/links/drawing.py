@@ -1,4 +1,4 @@
-"""Link conditions drawn: over time as text for a terminal, and as a figure."""
+"""Draw link conditions over time: as text for a terminal, and as a figure."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -130,9 +130,9 @@ def sensitivity(
 
 
 def read_parameters(name: str, texts: Sequence[str]) -> dict[str, object]:
-    """Parse ``key=value`` pairs like parameters in an experiment file, and check them as those of scenario `name`.
+    """Parse texts of the form ``key=value``, and check that the scenario `name` accepts them as its parameters.
 
-    Return key → value as parsed, without defaults.
+    A value is written as in an experiment file. Return key → value, both as in `texts`: defaults are not filled in.
 
     Raises:
         InputError: a pair is not ``key=value``, or the scenario refuses it; one line for each problem.

@@ -116,7 +116,10 @@ def _cross_check(tool: Tool, names: Sequence[str], runs: Path, *, as_json: bool)
 
 
 def _captures(names: Sequence[str], runs: Path) -> dict[str, list[Path]]:
-    """Return name → captures: the files `names` as one group, or, for one run, a group for each cell with captures.
+    """Return name of a group → its capture files.
+
+    If `names` are files, they are one group. If `names` is one run of the folder `runs` (empty: the newest run), each
+    cell with captures is a group.
 
     Raises:
         InputError: a file does not exist, or no cell of the run has captures.

@@ -109,7 +109,8 @@ def _found(names: Sequence[str], runs: str, *, all_runs: bool) -> list[tuple["St
     """Return (store, name) of each requested run; the store is the folder or bucket with the run.
 
     Raises:
-        InputError: runs are named although `all_runs` is set, the folder has no run, or a name does not match one run.
+        InputError: `names` is not empty although `all_runs` is set, there is no run, or a name matches no run or
+            several.
     """
     with deferred("slow to import"):
         from mplab.analysis.cluster.store import public, store_at
