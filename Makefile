@@ -15,7 +15,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo lint test test-docker setup android system pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema clean
+.PHONY: help demo check lint test test-docker setup android system pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -26,7 +26,11 @@ demo: setup  ## run experiments/demo.yaml in the virtual lab; ends in a report
 test: setup  ## lint, types, unit, integration, router, device, Docker (as root) and Go tests
 	@[ "$$(id -u)" -ne 0 ] || tools/system-packages docker || echo "── Without them the tests of the containers are skipped"
 	@tools/debian-adbd || echo "── Without it the tests of Debian's adbd are skipped"
+	@rm -rf build/tests
 	$(VENV)/bin/tox
+
+check: setup  ## lint, types, layers, unit and golden tests, Go vet and unit tests: what to run before each commit
+	$(VENV)/bin/tox -e lint,types,quick,go-quick
 
 lint: setup  ## linters only: code, imports, spelling, wording
 	$(VENV)/bin/tox -e lint

@@ -10,11 +10,11 @@ no test of a lane or of a file ran because this machine lacks something.
 import json
 import os
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from xml.etree import ElementTree
 
 from tests.lane import RESULTS
 

@@ -11,6 +11,8 @@ import pytest
 from mplab.base.programs import CHECKOUT
 from tests.example_plugin import install
 
+pytestmark = pytest.mark.long
+
 SUITE = CHECKOUT / "examples" / "plugin" / "tests"
 EXPERIMENT = (CHECKOUT / "examples" / "plugin" / "example.yaml").read_text()
 LAB = """

@@ -6,6 +6,8 @@ import pytest
 
 from tests import lane, summary
 
+pytestmark = pytest.mark.long
+
 FLAKY = """
 from pathlib import Path
 

@@ -32,6 +32,8 @@ from mplab.run.control import request
 from mplab.run.hostside import host
 from mplab.run.run_directory import new_run_id
 
+pytestmark = pytest.mark.long
+
 SCRIPT = Path(__file__).with_name("script.py")
 
 

@@ -15,6 +15,8 @@ from mplab.cli.main import main
 from tests.unit.analysis.cluster.runs import content
 from tests.unit.analysis.synthetic import Synthetic
 
+pytestmark = pytest.mark.long
+
 SCENARIO = {"label": "files", "name": "download", "parameters": {}}
 
 

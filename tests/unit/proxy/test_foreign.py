@@ -12,6 +12,8 @@ from mplab.base.programs import CHECKOUT
 from mplab.userfiles.labs.proxyfile import models
 from tests.foreign import installed
 
+pytestmark = pytest.mark.long
+
 DRIVER = '''
 """A proxy that somebody else runs."""
 

@@ -17,6 +17,8 @@ from mplab.base.programs import CURL, NGINX
 from mplab.drivers.origin.certificates import LabAuthority
 from mplab.drivers.services import ServiceContext, load_service
 
+pytestmark = pytest.mark.long
+
 NAMESPACE = {"mpd": "urn:mpeg:dash:schema:mpd:2011"}
 
 

@@ -21,7 +21,7 @@ from mplab.drivers.services import RunningServices, load_service
 
 turn = load_service("turn")
 missing = [program.name for program in turn.programs if program.find() is None]
-pytestmark = pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")]
 
 PROBE = SERVICES["turn"].folder() / "probe.py"
 

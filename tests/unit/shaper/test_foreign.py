@@ -12,6 +12,8 @@ from mplab.base.programs import CHECKOUT
 from mplab.userfiles.labs.machines import kinds_of
 from tests.foreign import installed
 
+pytestmark = pytest.mark.long
+
 BOX = '''
 """A kind of router that keeps its conditions in a file."""
 

@@ -25,6 +25,8 @@ from mplab.analysis.record.decode import find_mptrace
 from mplab.analysis.record.run import read_run
 from tests.unit.analysis.synthetic import Synthetic
 
+pytestmark = pytest.mark.long
+
 TRACES = Path(__file__).parents[4] / "analysis" / "mptrace" / "testdata"
 KEY = bytes(range(KEY_BYTES))
 OF_ADDRESSES = {"client", "server", "address"}

@@ -26,6 +26,8 @@ from tests.unit.analysis.cluster.conftest import Programs, wait_for
 from tests.unit.analysis.cluster.runs import Runs, content
 from tests.unit.analysis.cluster.sftp import PASSWORD, serving
 
+pytestmark = pytest.mark.long
+
 
 def alone(runs: Runs) -> None:
     """Analyse the runs without a cluster."""
