@@ -176,7 +176,7 @@ class _Operations:
 
 
 def main(argv: list[str]) -> int:
-    """Run ``serve SETTINGS`` with the words in `argv`. Return the exit code."""
+    """Parse `argv` as ``serve SETTINGS``, run the device, and return the exit code."""
     logging.basicConfig(level=logging.WARNING, format="mplab device: %(levelname)s %(name)s: %(message)s")
     if len(argv) != 2 or argv[0] != "serve":
         print("usage: python -m mplab.device serve SETTINGS", file=sys.stderr)

@@ -99,11 +99,11 @@ class ContrastPair:
 
     @property
     def agreement(self) -> Agreement:
-        """Return whether both runs have the same result for this contrast.
+        """Return ``agrees``, ``differs`` or ``cannot be told``: whether both runs have the same result for this contrast.
 
         They agree when both differences are significant and have the same direction. They differ when the directions
-        are opposite, when the 95 % intervals (of `PAIRS` blocks or more) do not overlap, or when the second run lacks
-        the contrast. In all other cases, the agreement cannot be judged.
+        are opposite, when the second run lacks the contrast, or when the 95 % intervals do not overlap and each is of
+        `PAIRS` blocks or more. In all other cases, the agreement cannot be told.
         """
         if self.before is None:
             return "cannot be told"

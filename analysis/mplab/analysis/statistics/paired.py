@@ -169,7 +169,9 @@ def _hodges_lehmann_of_rows(diffs: Sample, axis: int = -1) -> Sample:
 
 
 def _rejected_ranks(n: int) -> int:
-    """Return r: the interval ends at the r-th smallest and the r-th largest Walsh average; 0: there is no interval."""
+    """Return r for `n` pairs: the confidence interval goes from the r-th smallest to the r-th largest Walsh average.
+
+    0: `n` is too small for an interval."""
     tail = (1 - CONFIDENCE) / 2
     if n > MOST_EXACT:
         spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)

@@ -29,12 +29,12 @@ class Disk:
 
 @dataclass(frozen=True)
 class Night:
-    """A campaign and its runs at one moment.
+    """Snapshot of a campaign and its runs, for its status page.
 
     Attributes:
-        state: state of the campaign after its events.
+        state: state of the campaign, computed from its event log.
         live: True if a process runs the campaign.
-        now: the moment, Unix seconds.
+        now: time of the snapshot, Unix seconds.
         progress: job id → progress of the job's current run.
         reports: names of the run directories that have a report.
         trends: names of the experiments that have a trend page in the folder of runs.
@@ -141,12 +141,12 @@ class Night:
 
 
 def read_night(state: CampaignState, runs: Path, *, live: bool, now: float | None = None) -> Night:
-    """Collect the content of a page.
+    """Collect the content of the status page of a campaign.
 
     Args:
         state: state of the campaign.
         runs: folder of the runs.
-        live: True if a process runs the campaign, which holds the campaign's lock.
+        live: True if a process runs the campaign, that is, holds its lock.
         now: Unix seconds; default: the current time.
     """
     progress = {}

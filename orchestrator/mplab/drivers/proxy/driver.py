@@ -163,7 +163,7 @@ def by_hand_drivers() -> dict[str, ProxyDriver[Any]]:
 
 
 def own_driver() -> ProxyDriver[Any]:
-    """Return the driver for a lab file without a proxy: the kind of proxy that has no settings in a lab file.
+    """Return the driver that is used when a lab file has no section ``proxy``: the kind that needs no settings.
 
     Raises:
         LabNotReadyError: no such kind is registered, or its module cannot be imported.

@@ -200,7 +200,7 @@ class InsideDriver(EntryDriver[Settings]):
 
     @abstractmethod
     def describe(self) -> dict[str, str]:
-        """Return the versions of the machine's parts, for ``manifest.json``.
+        """Return the versions of the machine's software, for ``manifest.json``.
 
         Raises:
             LabNotReadyError: a part is missing on this host.

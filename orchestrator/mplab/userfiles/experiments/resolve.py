@@ -458,7 +458,7 @@ def _missing_internet(lab: LabUse, name: str) -> str:
 
 
 def _takes_proxy(lab: LabUse, name: str, scenario: ScenarioInfo) -> bool:
-    """Return whether the scenario's program, or its app in this lab, can be configured to use a proxy."""
+    """Return whether the scenario can use a proxy: its browser can, or the app that this lab chose for it can."""
     app = chosen_app(name, lab.chosen_apps)
     return scenario.socks or (app is not None and app.proxy != "")
 

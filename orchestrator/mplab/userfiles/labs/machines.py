@@ -159,9 +159,9 @@ def root_shell_kind() -> ShaperKind:
 
 
 def known_driver(section: Section) -> BeforeValidator:
-    """Return a validator for the key `driver`: its value must be a registered kind of the section.
+    """Return a validator for the key `driver`: its value must be the name of a registered driver of `section`.
 
-    Only the model whose `driver` has a default uses it, because `entry_type` passes unknown drivers to that model.
+    Only the model whose `driver` has a default needs the validator: `entry_type` passes unknown drivers to that model.
     """
 
     def check(value: object) -> object:

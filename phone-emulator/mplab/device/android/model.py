@@ -91,7 +91,7 @@ class RadiosFile(_File):
 
 
 class PackageFile(_File):
-    """An app that is installed on a phone at power-on."""
+    """Entry of a phone file: an app that a phone has when it is switched on."""
 
     name: PackageName
     version: str = Field("1.0", min_length=1, description="versionName.")

@@ -14,7 +14,7 @@ ABOVE = "10 MB or more"
 def values(traces: Traces) -> pl.DataFrame:
     """Return the largest receive window, bytes, that either end of a connection announced.
 
-    ``variant`` (a box of the figure) is the class of the connection by its bytes.
+    Column ``variant`` is the size class of the connection, by its bytes; the figure has one box plot for each class.
     """
     return traces.each(
         lambda trace: (

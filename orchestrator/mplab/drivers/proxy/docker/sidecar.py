@@ -124,7 +124,7 @@ class Sidecar:
         return "capture-cell"
 
     def outbox(self, target: Path) -> str:
-        """Return the path in the side-car to which the capture of the host file `target` is written."""
+        """Return the path, in the side-car, of the capture file that is later copied to `target` on the host."""
         return f"{_FOLDER}/{target.name}"
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> SidecarProcess:
