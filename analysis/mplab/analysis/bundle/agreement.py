@@ -99,7 +99,7 @@ class ContrastPair:
 
     @property
     def agreement(self) -> Agreement:
-        """Return ``agrees``, ``differs`` or ``cannot be told``: whether both runs have the same result for this contrast.
+        """Return whether both runs have the same result for this contrast: ``agrees``, ``differs``, ``cannot be told``.
 
         They agree when both differences are significant and have the same direction. They differ when the directions
         are opposite, when the second run lacks the contrast, or when the 95 % intervals do not overlap and each is of

@@ -30,7 +30,7 @@ class SinglePathTcp(Transport):
         return 1
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
-        """Make the interface the phone's default route, for UDP. TCP needs no route: the agent binds its sockets to the interface."""
+        """Make the interface the phone's default route, for UDP; the agent binds its TCP sockets to it."""
         undo.register("phone: default route over WiFi", lambda: phone.prefer(WLAN))
         phone.prefer(self._device)
 

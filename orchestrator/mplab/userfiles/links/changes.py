@@ -293,7 +293,7 @@ class _PathState:
         return condition
 
     def _step(self, setting: Setting, change: ChangeFile, stage: int, when: str) -> Any:  # noqa: ANN401 - as it has it
-        """Return the value after step `stage`, interpolated linearly from the value before the change to that of `setting`.
+        """Return the value after step `stage`: linear from the value before the change to the end value, of `setting`.
 
         Raises:
             ValueError: the value cannot change in steps.

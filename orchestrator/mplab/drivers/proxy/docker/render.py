@@ -207,7 +207,7 @@ def _write_collector(folder: Path, authority: LabAuthority, listen: Sequence[str
 
 
 def load_rendered(directory: Path) -> Rendered | None:
-    """Return the configurations in `directory`; None if a configuration or a file listed in `Rendered.content` is missing."""
+    """Return the configurations in `directory`; None if one, or a file listed in `Rendered.content`, is missing."""
     try:
         note = json.loads((directory / _NOTE).read_text())
     except (OSError, ValueError):
