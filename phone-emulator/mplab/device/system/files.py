@@ -25,7 +25,7 @@ class FileThread:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="files", initializer=self._enter)
 
     async def run(self, action: Callable[[], Result]) -> Result:
-        """Call `action` in the thread; return its result. It must import nothing: there, only the device's files exist."""
+        """Call `action` in the thread, where only the device's files exist; it must import nothing. Return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, action)
 
     def close(self) -> None:
