@@ -25,7 +25,10 @@ class FileThread:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="files", initializer=self._enter)
 
     async def run(self, action: Callable[[], Result]) -> Result:
-        """Call `action` in the thread and return its result. `action` must import nothing: Python's files are not there."""
+        """Call `action` in the thread and return its result.
+
+        `action` must import nothing: the thread does not see the files of Python.
+        """
         return await asyncio.get_running_loop().run_in_executor(self._thread, action)
 
     def close(self) -> None:
