@@ -58,7 +58,7 @@ def test_every_verb_that_reads_has_json() -> None:
 def test_the_plan_of_the_demo() -> None:
     plan = json.loads(mplab("plan", DEMO, "--json").stdout)["plan"]
     skipped = {item["transport"] for item in plan["skipped"]}
-    assert len(plan["cells"]) == 2 * (3 - len(skipped)) * 5
+    assert len(plan["cells"]) == 2 * (4 - len(skipped)) * 6
     assert plan["estimate_s"] > 0
 
 
