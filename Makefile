@@ -15,7 +15,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo check lint test test-docker setup android system pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema clean
+.PHONY: help demo check coverage lint test test-docker setup android system pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -34,6 +34,11 @@ check: setup  ## lint, types, layers, unit and golden tests, Go vet and unit tes
 
 lint: setup  ## linters only: code, imports, spelling, wording
 	$(VENV)/bin/tox -e lint
+
+coverage: setup  ## run all lanes and measure which code they run; fails below the floor (tests/coverage-floor.json)
+	$(VENV)/bin/python -m tests.covered start
+	MPLAB_COVERAGE=1 $(VENV)/bin/tox -e unit,integration,router,device,docker,go
+	$(VENV)/bin/python -m tests.covered
 
 test-docker: setup  ## tests of the containers alone, with a Docker engine of their own (root; installs docker.io where it is missing)
 	@tools/system-packages docker

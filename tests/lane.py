@@ -8,7 +8,8 @@ labs of parallel files do not interfere.
 Options are those of pytest. Failed tests run again at the end, one at a time, up to twice: another program of the host
 can disturb a measurement, but a real error fails each time. `tests.summary` lists the tests that needed it.
 
-Each attempt writes JUnit XML to ``build/tests/NAME/FILE.ATTEMPT.xml``.
+Each attempt writes JUnit XML to ``build/tests/NAME/FILE.ATTEMPT.xml``. With `MPLAB_COVERAGE` in the environment, the
+lane also records the lines that it covers, for `tests.covered`.
 """
 
 import os
@@ -23,7 +24,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
 
-RESULTS = Path(__file__).resolve().parents[1] / "build" / "tests"
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "build" / "tests"
+COVERAGE = ROOT / "build" / "coverage"
+COVERAGE_VARIABLE = "MPLAB_COVERAGE"
+COVERAGE_CONFIG = COVERAGE / "python.ini"
+GO_PROFILE = COVERAGE / "go.out"
 
 _APART = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount", "sh", "-c")
 _OWN_LOCKS = 'mkdir -p /run/lock && mount -t tmpfs tmpfs /run/lock && "$@"; exit $?'
@@ -57,7 +63,8 @@ class Runner:
             attempt: 0 for the first attempt.
             prefix: command that runs pytest in namespaces of its own; without it, pytest prints directly.
         """
-        argv = [sys.executable, "-m", "pytest", *map(str, paths), *self._options]
+        measured = ("coverage", "run", f"--rcfile={COVERAGE_CONFIG}", "-m") if _measures() else ()
+        argv = [sys.executable, "-m", *measured, "pytest", *map(str, paths), *self._options]
         argv += ["-o", f"cache_dir={self._state / name}", "-o", "junit_family=xunit1"]
         argv += [f"--junit-xml={self._results / f'{name}.{attempt}.xml'}"]
         if attempt:
@@ -117,6 +124,11 @@ def apart(runner: Runner, paths: Sequence[Path]) -> int:
     return max(codes.values(), default=_NOTHING)
 
 
+def _measures() -> bool:
+    """Return whether the lane records coverage."""
+    return bool(os.environ.get(COVERAGE_VARIABLE))
+
+
 def _can_be_apart() -> bool:
     """Return whether this user can create the namespaces and mount in them; only root can."""
     try:
@@ -126,12 +138,14 @@ def _can_be_apart() -> bool:
 
 
 def go(results: Path, packages: Sequence[str]) -> int:
-    """Run the tests of Go packages with the race detector, and return the exit code."""
+    """Run the tests of Go packages with the race detector, or with coverage; return the exit code."""
     argv = ["go", "tool", "gotestsum", "--format=pkgname", f"--junitfile={results / 'go.0.xml'}"]
-    # A large number: an outage of the machine can fail many tests at once, and each runs again.
-    argv += [f"--rerun-fails={_REPEATS}", "--rerun-fails-max-failures=1000", f"--packages={' '.join(packages)}"]
-    argv += ["--", "-race", "-timeout=20m"]
-    return subprocess.run(argv, check=False, env={**os.environ, "CGO_ENABLED": "1"}).returncode
+    argv += [f"--packages={' '.join(packages)}"]
+    if _measures():  # a repetition would overwrite the profile
+        argv += ["--", "-covermode=atomic", f"-coverpkg={','.join(packages)}", f"-coverprofile={GO_PROFILE}"]
+    else:  # the large number: a disturbance can fail many tests at once, and all of them run again
+        argv += [f"--rerun-fails={_REPEATS}", "--rerun-fails-max-failures=1000", "--", "-race"]
+    return subprocess.run([*argv, "-timeout=20m"], check=False, env={**os.environ, "CGO_ENABLED": "1"}).returncode
 
 
 def main(arguments: Sequence[str]) -> int:
