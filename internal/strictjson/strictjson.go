@@ -38,7 +38,7 @@ func Load(path string, target any) error {
 }
 
 // Decode reads one JSON object into target, a pointer to a structure. As in
-// package json, null changes nothing but a pointer or list.
+// package json, null changes nothing but a pointer, list or map.
 func Decode(data []byte, target any) error {
 	if err := CheckSyntax(data); err != nil {
 		return err
@@ -74,6 +74,8 @@ func decode(path string, raw json.RawMessage, target reflect.Value) error {
 		})
 		target.Set(list)
 		return err
+	case kind == reflect.Map && !null:
+		return decodeMap(path, raw, target)
 	}
 	text, isText := target.Addr().Interface().(encoding.TextUnmarshaler)
 	if target.Kind() == reflect.Struct && !isText && !null {
@@ -95,10 +97,27 @@ func decode(path string, raw json.RawMessage, target reflect.Value) error {
 	return nil
 }
 
+// decodeMap reads an object whose keys are names. A name that is given twice is an error.
+func decodeMap(path string, raw json.RawMessage, target reflect.Value) error {
+	target.Set(reflect.MakeMap(target.Type()))
+	return Members(path, raw, func(key string, raw json.RawMessage) error {
+		name := reflect.ValueOf(key).Convert(target.Type().Key())
+		if target.MapIndex(name).IsValid() {
+			return Errorf(Join(path, key), "given twice; remove one")
+		}
+		value := reflect.New(target.Type().Elem()).Elem()
+		err := decode(Join(path, key), raw, value)
+		target.SetMapIndex(name, value)
+		return err
+	})
+}
+
 func article(kind reflect.Kind) string {
 	switch kind {
 	case reflect.Int, reflect.Int64:
 		return "a whole number"
+	case reflect.Uint64:
+		return "a whole number from 0 to 2^64-1"
 	case reflect.Float64:
 		return "a number"
 	case reflect.Bool:

@@ -95,7 +95,7 @@ func TestStatusDuringADownload(t *testing.T) {
 		var after, afterAtProxy status.Report
 		eventually(t, "more bytes over both paths", func() bool {
 			after, afterAtProxy = statusOf(t, agentSocket), statusOf(t, proxySocket)
-			more := true
+			more := after.Connections.BytesDown > before.Connections.BytesDown
 			for _, name := range []string{"wlan0", "rmnet0"} {
 				more = more && path(after, name).BytesIn > path(before, name).BytesIn && path(afterAtProxy, name).BytesOut > path(atProxy, name).BytesOut
 			}
@@ -104,7 +104,7 @@ func TestStatusDuringADownload(t *testing.T) {
 		grew(t, before, after)
 		grew(t, atProxy, afterAtProxy)
 
-		if after.Role != "agent" || after.Transport != "mpflex" || after.Connections.Open != 1 || after.Connections.BytesDown <= before.Connections.BytesDown {
+		if after.Role != "agent" || after.Transport != "mpflex" || after.Connections.Open != 1 {
 			t.Errorf("agent: %+v", after)
 		}
 		if afterAtProxy.Role != "proxy" || afterAtProxy.Transport != "" || afterAtProxy.Connections.Open != 1 || after.PID == afterAtProxy.PID {

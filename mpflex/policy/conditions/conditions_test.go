@@ -294,14 +294,15 @@ func TestPlanSpareWrites(t *testing.T) {
 
 func TestBadPlanFiles(t *testing.T) {
 	cases := []struct{ text, want string }{
-		{"", "EOF"},
+		{"", "line 1, column 1: not valid JSON: unexpected end of JSON input"},
 		{"{}", `period: found "", a day such as 2026-11-15 is needed`},
 		{`{"period": "yesterday", "interfaces": {}}`, `period: found "yesterday", a day such as 2026-11-15 is needed`},
 		{`{"period": "2026-11-15"}`, "interfaces: missing"},
 		{`{"period": "2026-11-15", "interfaces": {"rmnet0": null}}`, `interfaces: "rmnet0" has no count`},
-		{`{"period": "2026-11-15", "interfaces": {}, "limit": 5}`, `json: unknown field "limit"`},
-		{`{"period": "2026-11-15", "interfaces": {}} {}`, "something follows the object"},
-		{`{"period": "2026-11-15", "interfaces": {"rmnet0": {"used": -1}}}`, "json: cannot unmarshal number -1 into Go struct field "},
+		{`{"period": "2026-11-15", "interfaces": {}, "limit": 5}`, "limit: unknown key; allowed: boot, interfaces, period"},
+		{`{"period": "2026-11-15", "interfaces": {}} {}`, "line 1, column 44: not valid JSON: invalid character '{' after top-level value"},
+		{`{"period": "2026-11-15", "interfaces": {"rmnet0": {}, "rmnet0": {}}}`, "interfaces.rmnet0: given twice; remove one"},
+		{`{"period": "2026-11-15", "interfaces": {"rmnet0": {"used": -1}}}`, "interfaces.rmnet0.used: must be a whole number from 0 to 2^64-1, found -1"},
 	}
 	for _, c := range cases {
 		p := newPhone(t)

@@ -1,11 +1,9 @@
 package conditions
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"mplab/internal/strictjson"
 	"mplab/mpflex/policy"
 )
 
@@ -175,14 +174,7 @@ func (p *Plan) load() error {
 		return err
 	}
 	var state planState
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	err = decoder.Decode(&state)
-	if err == nil {
-		if _, rest := decoder.Token(); !errors.Is(rest, io.EOF) {
-			err = errors.New("something follows the object")
-		}
-	}
+	err = strictjson.Decode(data, &state)
 	if err == nil {
 		err = state.check()
 	}

@@ -14,6 +14,7 @@ from mplab.drivers.services import service_names
 from mplab.drivers.transport import names as transport_names
 from mplab.format.link import LinkCondition
 from mplab.lab.catalog import LINKS_DIR, scenario_names
+from mplab.run.arguments import Argument, ArgumentError
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.labs.labuse import VIRTUAL, LabUse
 from mplab.userfiles.labs.machines import abilities
@@ -105,28 +106,24 @@ TransportOption = Annotated[
 
 
 _OPTION_OF = {
-    "allow_hooks=True": "--allow-hooks",
-    "allow_lab=True": "--allow-lab",
-    "lab=FILE": "--lab FILE",
-    "only_report=True": "--only report",
+    Argument.ALLOW_HOOKS: "--allow-hooks",
+    Argument.ALLOW_LAB: "--allow-lab",
+    Argument.LAB: "--lab FILE",
+    Argument.ONLY_REPORT: "--only report",
 }
 
 
 @contextlib.contextmanager
 def naming_options() -> Iterator[None]:
-    """Adapt InputErrors of `mplab.run` to the command line.
+    """Name options instead of Python arguments in the errors of `mplab.run`.
 
-    In their messages, the names of Python arguments are replaced by those of options.
+    Raises:
+        InputError: instead of an `ArgumentError`.
     """
     try:
         yield
-    except InputError as error:
-        text = str(error)
-        for argument, option in _OPTION_OF.items():
-            text = text.replace(argument, option)
-        if text == str(error):
-            raise
-        raise InputError(text) from error
+    except ArgumentError as error:
+        raise InputError(error.text(_OPTION_OF)) from error
 
 
 def check_name(kind: str, name: str, allowed: Iterable[str]) -> None:

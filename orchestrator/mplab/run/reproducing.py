@@ -14,6 +14,7 @@ from mplab.analysis.bundle.rebuild import Rebuilt, rebuild
 from mplab.analysis.record.run import read_run
 from mplab.analysis.text import plural
 from mplab.base.errors import GateError, InputError, MplabError
+from mplab.run.arguments import Argument, ArgumentError
 from mplab.run.executing import RunResult, execute
 from mplab.run.hostside import host, ready
 from mplab.run.planning import PlannedRun, load, plan_of
@@ -146,7 +147,7 @@ def plan_again(
     if experiment.hooks and not allow_hooks:
         raise ready.foreign(experiment.hooks, bundle.archive)
     if not lab and not allow_lab:
-        ready.check_lab(experiment.lab, bundle.archive, remedy="allow_lab=True uses it, lab=FILE another one")
+        ready.check_lab(experiment.lab, bundle.archive, replaceable=True)
     planned = PlannedRun(experiment, plan_of(experiment), runs)
     here = plan_of(experiment_as_in(manifest, experiment))
     then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.plan.cells, here.cells))
@@ -159,10 +160,11 @@ def plan_again(
         reasons = [f"{path}: not the same file" for path in changed_files(manifest, experiment)]
         reasons += [f"{skipped.transport}: {skipped.reason}" for skipped in planned.plan.skipped]
         commit = f"; the run was made with commit {manifest.git.commit}" if manifest.git.commit else ""
-        raise InputError(
+        raise ArgumentError(
             f"{bundle.archive}: the experiment cannot be run again as it was: {len(lost)} of its {len(then)} cells are "
             f"not planned here, {len(more)} others are ({', '.join([*examples, *reasons])}): link conditions, "
-            f"scenarios, transports or the lab are not the same{commit}. only_report=True still makes the report"
+            f"scenarios, transports or the lab are not the same{commit}. ",
+            {Argument.ONLY_REPORT: "still makes the report"},
         )
     ready.check_ready_for(experiment)
     return planned

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from itertools import count
 from urllib.parse import quote
 
 from mplab.analysis.bundle.addresses import Addresses
@@ -165,18 +166,20 @@ class TextAnonymiser:
 def label(named: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return name → label (``ssid-1``, ``host-2``) for (key, name) pairs; the label has the key and a number.
 
-    Addresses get no label: `Addresses` replaces them.
+    No name is a label: numbers that would make one are skipped. Addresses get no label: `Addresses` replaces them.
     """
+    pairs = list(named)
+    names = {name for _, name in pairs}
     labels: dict[str, str] = {}
-    numbers: dict[str, int] = {}
-    for key, name in named:
+    numbers: dict[str, Iterator[int]] = {}
+    for key, name in pairs:
         if not name or name in labels or name == "localhost" or _IPV4.search(name) or _MAC.fullmatch(name):
             continue
         try:
             IPv6Address(name)
         except AddressValueError:
-            numbers[key] = numbers.get(key, 0) + 1
-            labels[name] = f"{key.replace('_', '-')}-{numbers[key]}"
+            possible = (f"{key.replace('_', '-')}-{number}" for number in numbers.setdefault(key, count(1)))
+            labels[name] = next(one for one in possible if one not in names)
     return labels
 
 

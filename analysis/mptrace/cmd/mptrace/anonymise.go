@@ -35,8 +35,8 @@ func newAnonymiseCommand() *cobra.Command {
 		Long: `anonymise writes a pcapng capture with other addresses and without content. IP
 addresses are replaced so that two with a common prefix keep one of the same
 length (Crypto-PAn), MAC addresses by random ones. Addresses of loopback,
-multicast, documentation and the virtual lab stay. Bytes behind the headers
-become zeros. Correct checksums of IPv4 and TCP are correct afterwards; others
+multicast, documentation and the virtual lab stay; all others change. Bytes
+behind the headers become zeros. Correct checksums of IPv4 and TCP are correct afterwards; others
 become 0. Comments, names and keys in the file are left out.
 
 Input and output can be compressed by gzip (a name that ends in .gz). The same

@@ -112,36 +112,35 @@ func (a *Addresses) ipv6(b []byte) {
 		}
 		return
 	case bytes.HasPrefix(b, solicited):
-		kept = len(solicited)
+		kept = 8 * len(solicited)
 	case b[0] == 0xff && b[1]&byPrefix != 0:
-		kept = 4
+		kept = 32
 	case b[0] == 0xff:
 		return
 	case b[0] == 0xfe && b[1]&0xc0 == 0x80: // link-local
-		kept = 8
+		kept = 64
 	default:
 		walk(a.pan6, b, documentation6)
 		return
 	}
-	start := bytes.Clone(b[:kept])
-	a.pan6.replace(b)
-	copy(b, start)
+	a.pan6.replace(b, kept)
 }
 
 // walk replaces an address, and its replacement again while that is in one of
 // the given networks. Addresses in them stay. One address in 2^22 needs a second
-// step, which does not preserve its prefix.
+// step, which does not preserve its prefix, and which can lead back to the address
+// itself: with 1 of 10^6 keys at most for a near address, else with 1 of 10^11.
 func walk(pan *cryptoPAn, b []byte, stay []network) {
 	if inAny(b, stay) {
 		return
 	}
-	for pan.replace(b); inAny(b, stay); {
-		pan.replace(b)
+	for pan.replace(b, 0); inAny(b, stay); {
+		pan.replace(b, 0)
 	}
 }
 
 // macAddress replaces a MAC address. The bits for groups and for local
-// administration stay.
+// administration stay. All 46 others stay with 1 of 2^46 keys.
 func (a *Addresses) macAddress(b []byte) {
 	if bytes.HasPrefix(b, solicitedMAC) {
 		group := append(bytes.Clone(solicited), b[3:]...)

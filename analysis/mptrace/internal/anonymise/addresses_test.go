@@ -74,7 +74,7 @@ func TestSample(t *testing.T) {
 		"141.233.145.108": "141.129.237.235",
 	} {
 		b := parse(t, address)
-		if newCryptoPAn(sample, nil).replace(b); Format(b) != want {
+		if newCryptoPAn(sample, nil).replace(b, 0); Format(b) != want {
 			t.Errorf("%s became %s, want %s", address, Format(b), want)
 		}
 	}
@@ -93,10 +93,66 @@ func TestSharedPrefix(t *testing.T) {
 			copy(other[2:], random(2))
 		}
 		oldShared, wasKept := shared(one, other), inAny(one, stay4)
-		pan.replace(one)
-		pan.replace(other)
+		pan.replace(one, 0)
+		pan.replace(other, 0)
 		if got := shared(one, other); got != oldShared || inAny(one, stay4) != wasKept {
 			t.Fatalf("% x, % x share %d bits, before %d", one, other, got, oldShared)
+		}
+	}
+}
+
+// staysByCryptoPAn reports whether Crypto-PAn alone would keep all bits of an
+// address behind the first ones.
+func staysByCryptoPAn(key, address []byte, first int) bool {
+	c := newCryptoPAn(key, nil)
+	for bit := first; bit < len(address)*8; bit++ {
+		input, output := c.pad, make([]byte, len(c.pad))
+		for i := range bit {
+			mask := byte(0x80) >> (i % 8)
+			input[i/8] = input[i/8]&^mask | address[i/8]&mask
+		}
+		if c.block.Encrypt(output, input[:]); output[0]&0x80 != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// TestNoneStays: with keys by which Crypto-PAn would keep an address, it gets
+// another replacement, which differs in the first half of the bits that can
+// change. Other addresses still share as many bits with it.
+func TestNoneStays(t *testing.T) {
+	random := randomBytes()
+	for _, c := range []struct {
+		address string
+		first   int // bits that always stay
+		kept    int // most bits that the replacement shares
+	}{
+		{"10.1.0.2", 10, 21},
+		{"192.168.0.1", 3, 17},
+		{"ff02::1:ff01:1", 104, 116},
+	} {
+		address := parse(t, c.address)
+		key := random(KeySize)
+		pan := key[:32]
+		if len(address) == 16 {
+			pan = key[32:64]
+		}
+		tries := 0
+		for ; !staysByCryptoPAn(pan, address, c.first) && tries < 1<<20; tries++ {
+			copy(key, random(KeySize))
+		}
+		replaced := bytes.Clone(address)
+		a := New(key)
+		if a.Replace(replaced); shared(address, replaced) != c.kept {
+			t.Errorf("%s became %s: they share %d bits, want %d (key %d)", c.address, Format(replaced), shared(address, replaced), c.kept, tries)
+		}
+		for bit := c.first; bit < len(address)*8; bit++ {
+			other := bytes.Clone(address)
+			other[bit/8] ^= 0x80 >> (bit % 8)
+			if a.Replace(other); shared(other, replaced) != bit {
+				t.Errorf("%s: the replacement of an address with %d same bits shares %d", c.address, bit, shared(other, replaced))
+			}
 		}
 	}
 }

@@ -46,6 +46,12 @@ func inAny(address []byte, all []network) bool {
 // first n bits share exactly n bits afterwards (Xu, Fan, Ammar and Moon, ICNP
 // 2002, with AES-128). Whoever knows some of the real addresses can infer
 // prefixes of others.
+//
+// Crypto-PAn can replace an address by itself or by a near one: each bit stays
+// with probability 0.75 if the bit before it stayed, because the input of the
+// cipher is often the same. Here an address never keeps the first half of the
+// bits that can change: if all before the middle one stayed, the middle one
+// changes. That depends on the bits before it only, so prefixes are still shared.
 type cryptoPAn struct {
 	block cipher.Block
 	pad   [aes.BlockSize]byte
@@ -71,16 +77,20 @@ func newCipher(key []byte) cipher.Block {
 	return block
 }
 
-// replace replaces an address in place.
-func (c *cryptoPAn) replace(address []byte) {
+// replace replaces an address in place. Its first bits, kept or more, stay.
+func (c *cryptoPAn) replace(address []byte, kept int) {
 	input, output := c.pad, make([]byte, aes.BlockSize)
-	kept := c.keptBits(address)
+	kept = max(kept, c.keptBits(address))
+	middle, changed := (kept+len(address)*8)/2, false
 	for bit := range len(address) * 8 {
 		at, mask := bit/8, byte(0x80)>>(bit%8)
 		old := address[at] & mask
 		if bit >= kept {
 			c.block.Encrypt(output, input[:])
-			address[at] ^= output[0] >> 7 << (7 - bit%8)
+			if output[0]&0x80 != 0 || bit == middle && !changed {
+				address[at] ^= mask
+				changed = true
+			}
 		}
 		input[at] = input[at]&^mask | old
 	}

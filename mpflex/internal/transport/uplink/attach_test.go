@@ -242,14 +242,38 @@ func TestRecoveredPathIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _, _ = io.Copy(io.Discard, st) }()
-	go func() { _, _ = io.Copy(st, rand.NewChaCha8([32]byte{2})) }()
+	var sent, echoed atomic.Int64
+	fill, filled := context.WithCancel(t.Context())
+	defer filled()
+	running.Go(func() {
+		chunk := make([]byte, 16<<10)
+		for n, err := 0, error(nil); err == nil; echoed.Add(int64(n)) {
+			n, err = st.Read(chunk)
+		}
+	})
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		chunk := make([]byte, 16<<10)
+		for n, err := 0, error(nil); err == nil && fill.Err() == nil; sent.Add(int64(n)) {
+			n, err = st.Write(chunk)
+		}
+	})
 	stopped.Lock()
 	until(session.Stalled)
 	second, other := accept()
-	go func() { _, _ = io.Copy(other, second) }()
+	go func() {
+		_, _ = io.Copy(other, second)
+		_ = other.Close()
+	}()
+	filled()
 	stopped.Unlock()
 	until(session.Recovered)
+	// With bytes in flight, the path can stall again on a busy machine.
+	writing.Wait()
+	testkit.Eventually(t, "an idle path", func() bool {
+		paths := u.Session().Status().Paths
+		return echoed.Load() == sent.Load() && len(paths) == 1 && !paths[0].Stalled
+	})
 	_ = other.SetReadDeadline(time.Now().Add(testkit.Patience))
 	_, _ = io.Copy(second, other) // until the agent has closed it
 	if status := u.Session().Status(); len(status.Paths) != 1 || status.Paths[0].Incarnation != 1 {

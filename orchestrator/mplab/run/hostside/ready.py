@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mplab.base.enter import check_namespaces
-from mplab.base.errors import InputError, LabNotReadyError
+from mplab.base.errors import LabNotReadyError
 from mplab.base.files import explained, state_directory
 from mplab.base.programs import ALL, FOR_REAL, FOR_UI, Program
 from mplab.drivers.proxy import driver_of
@@ -15,6 +15,7 @@ from mplab.format.hooks import Hooks
 from mplab.format.record import json_of
 from mplab.lab.catalog import catalog, programs_of
 from mplab.lab.driver import phone_driver, programs_of_lab
+from mplab.run.arguments import Argument, ArgumentError
 from mplab.run.hostside.hooks import check_programs
 from mplab.userfiles.experiments.experiment import Experiment
 from mplab.userfiles.labs.lab import LabFile
@@ -67,16 +68,16 @@ def allow(hooks: Hooks) -> None:
 
 
 def check_allowed(hooks: Hooks, whose: object) -> None:
-    """Raise InputError unless this user has allowed the commands of `hooks` on this machine; `whose`: see `foreign`."""
+    """Raise ArgumentError unless this user has allowed `hooks` on this machine; `whose`: see `foreign`."""
     if hooks and not _hooks_note(hooks).is_file():
         raise foreign(hooks, whose)
 
 
-def foreign(hooks: Hooks, whose: object) -> InputError:
+def foreign(hooks: Hooks, whose: object) -> ArgumentError:
     """Return the error for hooks that this user has not allowed; `whose`: the bundle or run directory with them."""
-    return InputError(
-        f"{whose}: its hooks are commands that would be run on this host: {hooks.text()}. Read them; "
-        "allow_hooks=True runs them"
+    return ArgumentError(
+        f"{whose}: its hooks are commands that would be run on this host: {hooks.text()}. Read them; ",
+        {Argument.ALLOW_HOOKS: "runs them"},
     )
 
 
@@ -97,23 +98,24 @@ def remember_lab(use: LabUse) -> None:
         _write_note(_lab_note(use.file), "\n".join(resources))
 
 
-def check_lab(use: LabUse, whose: object, *, remedy: str = "allow_lab=True uses it") -> None:
-    """Raise InputError if a lab file uses resources outside the virtual lab that this user has not allowed.
+def check_lab(use: LabUse, whose: object, *, replaceable: bool = False) -> None:
+    """Raise ArgumentError if a lab file uses resources outside the virtual lab that this user has not allowed.
 
     A user allows them by running an experiment with the lab file.
 
     Args:
         use: the lab.
         whose: the bundle or run directory that the lab file came with.
-        remedy: arguments that allow the lab or replace it, for the message.
+        replaceable: the caller takes the argument ``lab``, for the message.
 
     Raises:
-        InputError: the message lists the resources.
+        ArgumentError: the message lists the resources.
     """
     if use.file is None or not (resources := list(outside(use.file))) or _lab_note(use.file).is_file():
         return
-    raise InputError(
-        f"{whose}: lab.yaml: its lab would be used from this host: {'; '.join(resources)}. Read lab.yaml; {remedy}"
+    raise ArgumentError(
+        f"{whose}: lab.yaml: its lab would be used from this host: {'; '.join(resources)}. Read lab.yaml; ",
+        {Argument.ALLOW_LAB: "uses it"} | ({Argument.LAB: "another one"} if replaceable else {}),
     )
 
 

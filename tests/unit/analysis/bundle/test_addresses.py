@@ -121,6 +121,11 @@ def test_other_ways_to_write_an_address(addresses: Addresses) -> None:
     assert words(f"{V4}.443 > {V4}.80") == f"{new}.443 > {new}.80", "as tcpdump has it"
 
 
+def test_no_name_is_the_label_of_a_name() -> None:
+    labels = label([("host", "host-1"), ("host", "host-3"), ("ssid", "host-2"), ("host", "gateway")])
+    assert labels == {"host-1": "host-4", "host-3": "host-5", "host-2": "ssid-1", "gateway": "host-6"}
+
+
 def test_names_become_labels_wherever_they_stand(addresses: Addresses) -> None:
     lab = {"routers": {"home": {"host": "router.example.org", "radio": {"ssid": 'Chez "nous"'}}, "b": {"host": V4}}}
     labels = label(named({**lab, "phones": {"p": {"serial": "0A1B2C3D"}, "q": {"ssid": "wifi", "host": "localhost"}}}))

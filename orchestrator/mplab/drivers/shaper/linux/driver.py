@@ -1,24 +1,19 @@
 """Driver ``linux``: a server with Linux and iproute2, reached over SSH, or this host itself."""
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from mplab.base.deferred import deferred
-from mplab.drivers.shaper.restore import restore_argv
-from mplab.drivers.shaper.tc.base import TcDriver
-from mplab.drivers.shaper.tc.machine import LinuxHost
-from mplab.drivers.shaper.tc.shell import CommandShell, Shell
+from mplab.drivers.shaper.tc.linux_host import LinuxHostDriver, LinuxHostFile, local_shell
+from mplab.drivers.shaper.tc.shell import Shell
 from mplab.userfiles.labs.machine_fields import DeadMan, Host, InterfaceName, SshFile
 from mplab.userfiles.labs.machines import Section, ShapingMachine, known_driver
-
-if TYPE_CHECKING:
-    from mplab.drivers.shaper.owner import Owner
 
 _OF_SSH = ("port", "user", "key", "host_key", "known_hosts")
 
 
-class ServerFile(SshFile):
+class ServerFile(SshFile, LinuxHostFile):
     """Entry of a Linux server in a lab file: the proxy's host, or another server that forwards the phones' packets."""
 
     driver: Annotated[Literal["linux"], known_driver("servers")] = Field("linux", description="Linux with iproute2.")
@@ -27,11 +22,6 @@ class ServerFile(SshFile):
     interface: InterfaceName = Field(description="The server's interface towards the phones.")
     dead_man: DeadMan = Field(15.0, description="Time without heartbeat after which it removes all shaping.")
 
-    @property
-    def shaped_interface(self) -> str:
-        """Interface of the server that is shaped if a phone's path names no interface; see `MachineFile`."""
-        return self.interface
-
     @model_validator(mode="after")
     def _ssh_needs_a_host(self) -> Self:
         if not self.host and (ssh_keys := sorted(self.model_fields_set & set(_OF_SSH))):
@@ -39,34 +29,21 @@ class ServerFile(SshFile):
         return self
 
 
-class Linux(TcDriver[ServerFile, Shell]):
+class Linux(LinuxHostDriver[ServerFile, Shell]):
     """`MachineDriver` for Linux servers; nothing is installed on the server."""
 
     name = "linux"
     title = "a Linux server, over SSH, or this machine"
     section: Section = "servers"
     settings = ServerFile
-    state_directory = LinuxHost.state_directory
 
     def shell(self, label: str, settings: ServerFile) -> Shell:
         """Return an unconnected root shell: over SSH or, without ``host``, on this host."""
         if not settings.host:
-            return CommandShell(label, ["sudo", "-n"] if settings.sudo else [], where="this machine")
+            return local_shell(label, settings)
         with deferred("SSH is slow to import"):
             from mplab.drivers.shaper.tc.ssh import SshConnection
         return SshConnection(label, settings, sudo=settings.sudo)
-
-    def hold(self, machine: ShapingMachine[ServerFile], owner: "Owner") -> LinuxHost:
-        """Return a context that holds the server: no other process can shape it; see `MachineDriver`."""
-        return LinuxHost(
-            machine.label,
-            self.shell(machine.label, machine.settings),
-            interface=machine.settings.interface,
-            interfaces=machine.interfaces,
-            dead_man_s=machine.settings.dead_man,
-            restore_command=restore_argv(machine.label, self.name, machine.settings),
-            owner=owner,
-        )
 
     def uses(self, machine: ShapingMachine[ServerFile]) -> str:
         """Return the SSH login or, without ``host``, the shaped interface of this host, as one phrase."""

@@ -1,23 +1,18 @@
 """Driver ``this-machine``: a router that is this host itself; it shapes by the host's traffic control, without SSH."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from mplab.base.findings import Finding
-from mplab.drivers.shaper.restore import restore_argv
-from mplab.drivers.shaper.tc.base import TcDriver
-from mplab.drivers.shaper.tc.machine import LinuxHost
+from mplab.drivers.shaper.tc.linux_host import LinuxHostDriver, LinuxHostFile, local_shell
 from mplab.drivers.shaper.tc.shell import CommandShell, Shell
-from mplab.userfiles.labs.machine_fields import DeadMan, InterfaceName, MachineFile
+from mplab.userfiles.labs.machine_fields import DeadMan, InterfaceName
 from mplab.userfiles.labs.machines import Section, ShapingMachine
 
-if TYPE_CHECKING:
-    from mplab.drivers.shaper.owner import Owner
 
-
-class ThisMachineFile(MachineFile):
+class ThisMachineFile(LinuxHostFile):
     """Entry of a router in a lab file: the access point (hostapd or a bridge) is the host that runs mplab."""
 
     driver: Literal["this-machine"] = Field(description="The host that runs mplab is the access point.")
@@ -29,36 +24,18 @@ class ThisMachineFile(MachineFile):
         15.0, description="Time without heartbeat after which a background shell removes all shaping."
     )
 
-    @property
-    def shaped_interface(self) -> str:
-        """Interface of this host that is shaped if a phone's path names no interface; see `MachineFile`."""
-        return self.interface
 
-
-class ThisMachineDriver(TcDriver[ThisMachineFile, CommandShell]):
+class ThisMachineDriver(LinuxHostDriver[ThisMachineFile, CommandShell]):
     """`MachineDriver` for the host that runs mplab; nothing is installed on it."""
 
     name = "this-machine"
     title = "this machine, which is the access point itself"
     section: Section = "routers"
     settings = ThisMachineFile
-    state_directory = LinuxHost.state_directory
 
     def shell(self, label: str, settings: ThisMachineFile) -> CommandShell:
         """Return an unconnected root shell on this host; see `TcDriver`."""
-        return CommandShell(label, ["sudo", "-n"] if settings.sudo else [], where="this machine")
-
-    def hold(self, machine: ShapingMachine[ThisMachineFile], owner: "Owner") -> LinuxHost:
-        """Return a context that holds this host: no other process can shape on it; see `MachineDriver`."""
-        return LinuxHost(
-            machine.label,
-            self.shell(machine.label, machine.settings),
-            interface=machine.settings.interface,
-            interfaces=machine.interfaces,
-            dead_man_s=machine.settings.dead_man,
-            restore_command=restore_argv(machine.label, self.name, machine.settings),
-            owner=owner,
-        )
+        return local_shell(label, settings)
 
     def uses(self, machine: ShapingMachine[ThisMachineFile]) -> str:
         """Return the shaped interface of this host as a phrase; see `MachineDriver`."""
