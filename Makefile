@@ -15,7 +15,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo lint test test-docker setup android system pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema clean
+.PHONY: help demo lint test test-docker setup android system pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema wheels clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -117,5 +117,13 @@ lock:  ## resolve Python versions again (needs uv)
 schema: setup  ## write docs/schema/*.json again
 	$(VENV)/bin/python -m mplab.cli.schema
 
+wheels: $(VENV)/.complete  ## wheels for x86-64 and arm64, and the source archive, in dist/
+	rm -rf dist
+	for arch in amd64 arm64; do \
+	  MPLAB_WHEEL_ARCH=$$arch $(VENV)/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .; \
+	done
+	$(VENV)/bin/hatchling build --target sdist --directory dist
+	ls -l dist
+
 clean:  ## remove everything that was built or installed here (not the runs)
-	rm -rf $(VENV) .tox build tools/appium/node_modules
+	rm -rf $(VENV) .tox build dist tools/appium/node_modules

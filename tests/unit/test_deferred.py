@@ -9,7 +9,7 @@ import pytest
 
 from mplab.base.deferred import deferred
 from mplab.base.errors import LabNotReadyError
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 
 PROGRAMS = {"phone-emulator/mplab/device/apps/chat.py"}
 """Separate programs, which import nothing of mplab."""
@@ -38,14 +38,14 @@ def test_every_import_inside_a_function_says_why() -> None:
         capture_output=True,
         text=True,
         check=True,
-        cwd=CHECKOUT,
+        cwd=ROOT,
     )
     files = [name for name in listed.stdout.split() if name.endswith(".py") and name not in PROGRAMS]
     assert files
     silent = [
         f"{name}:{line}"
         for name in files
-        for line, why in imports_inside(ast.parse((CHECKOUT / name).read_text()))
+        for line, why in imports_inside(ast.parse((ROOT / name).read_text()))
         if not why
     ]
     assert silent == []

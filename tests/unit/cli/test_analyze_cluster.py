@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mplab.analysis.pipeline import analyze
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.cli.main import main
 from tests.unit.analysis.cluster.runs import content
 from tests.unit.analysis.synthetic import Synthetic
@@ -20,14 +20,14 @@ SCENARIO = {"label": "files", "name": "download", "parameters": {}}
 
 def mplab(*arguments: str) -> subprocess.CompletedProcess[str]:
     code = "from mplab.cli.main import main; main()"
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [sys.executable, "-c", code, "analyze", *arguments],
         capture_output=True,
         text=True,
         check=False,
         env=environment,
-        cwd=CHECKOUT,
+        cwd=ROOT,
     )
 
 

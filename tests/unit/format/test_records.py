@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.format.cell import CellRecord
 from mplab.format.experiment import ExperimentRecord
 from mplab.format.hooks import Hooks
@@ -19,7 +19,7 @@ from mplab.run.blocks import make_plan
 from mplab.userfiles.experiments.resolve import load_experiment
 from mplab.userfiles.links.link import list_links, load_links
 
-LINKS = CHECKOUT / "router-configs" / "links"
+LINKS = ROOT / "router-configs" / "links"
 OLD: dict[str, Any] = {
     "run_id": "20260101T000000Z-demo-abcdef",
     "experiment": {"name": "demo", "transports": [{"label": "a", "name": "sptcp-wifi"}]},
@@ -28,7 +28,7 @@ CELL = {"id": "0001-web-a-baseline-r1", "outcome": "ok"}
 
 
 def test_the_cells_of_the_demo_keep_their_hashes() -> None:
-    experiment = load_experiment(CHECKOUT / "experiments" / "demo.yaml", catalog=catalog())
+    experiment = load_experiment(ROOT / "experiments" / "demo.yaml", catalog=catalog())
     assert [cell.hash for cell in make_plan(experiment).cells[:2]] == [
         "ec6d5691773e025a63e008a1f8841eb32c1e2bb853ba8ee42e8fded0301b957a",
         "eb7442afc0c7895d623167c46a9ca1e5924d878ad80393abd2db82d448910872",
