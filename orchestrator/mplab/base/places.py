@@ -23,6 +23,25 @@ BIN = ROOT / "build" / "bin"
 """Folder of mplab's Go programs for this machine."""
 EXPERIMENTS = ROOT / "experiments"
 """Folder of the experiment files that come with mplab."""
+LABS = ROOT / "router-configs" / "labs"
+"""Folder of the lab files that come with mplab."""
+
+
+def by_name(given: Path, folder: Path) -> Path:
+    """Return the YAML file that a user names by its path or by its name without ``.yaml``.
+
+    Args:
+        given: the path or name. For ``demo``, the files ``demo`` and ``demo.yaml`` of the working directory are
+            preferred to the file of `folder`.
+        folder: folder with files that come with mplab.
+
+    Returns:
+        The file; `given` if it is no name, or no file has this name.
+    """
+    if len(given.parts) != 1 or given.suffix:
+        return given
+    candidates = (given, given.with_suffix(".yaml"), folder / f"{given}.yaml")
+    return next((path for path in candidates if path.is_file()), given)
 
 
 def part(name: str, package: str) -> Path:

@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mplab.base.errors import LabNotReadyError
-from mplab.base.places import BIN, PACKAGES, ROOT, fetched_folder, part
+from mplab.base.packages import install, packages
+from mplab.base.places import BIN, INSTALLED, PACKAGES, ROOT, fetched_folder, part
 
 SCENARIOS_DIR = part("ui-scenarios", "scenarios")
 PROXY_DIR = ROOT / "proxy-docker"
@@ -31,12 +32,12 @@ class Program:
 
     Attributes:
         name: name that mplab uses.
-        candidates: command names or absolute paths, best first; the environment variable ``MPLAB_<NAME>`` takes
-            precedence.
+        candidates: command names or absolute paths, best first; the environment variable `variable` takes precedence.
         version_argv: arguments that make the program print its version and end; empty: it has none, and the version
             is that of its package.
         package: Debian/Ubuntu package of the program; "": mplab builds or installs it itself.
         purpose: use of the program in the lab.
+        extra: extra of mplab that has the program; "": none has.
     """
 
     name: str
@@ -44,10 +45,16 @@ class Program:
     version_argv: tuple[str, ...]
     package: str
     purpose: str
+    extra: str = ""
+
+    @property
+    def variable(self) -> str:
+        """Environment variable with the path of the program, instead of `candidates`."""
+        return f"MPLAB_{self.name.upper().replace('-', '_')}"
 
     def find(self) -> Path | None:
         """Return the absolute path of the program; None: it is not installed."""
-        override = os.environ.get(f"MPLAB_{self.name.upper().replace('-', '_')}")
+        override = os.environ.get(self.variable)
         search = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_PATH])
         for candidate in (override, *self.candidates) if override else self.candidates:
             path = shutil.which(candidate, path=search)
@@ -69,7 +76,13 @@ class Program:
     @property
     def remedy(self) -> str:
         """Command that installs or builds the program."""
-        return f"install it: apt-get install {self.package}" if self.package else "build it: make setup"
+        if self.extra and INSTALLED:
+            return f"install it: pip install 'mplab[{self.extra}]'"
+        if not self.package:
+            return "build it: make setup"
+        there, _lacking = packages([self.package])
+        own = "" if there else f". Install it yourself, or set {self.variable} to its path"
+        return f"install it: {install(self.package)}{own}"
 
     def version(self) -> str:
         """Return the first version number that the program prints, or the version of its Debian package.
@@ -119,7 +132,7 @@ def _node_of_package() -> list[str]:
 LINKEM = _built("linkem", "the link emulator")
 MPFLEX = _built("mpflex", "agent and proxy")
 MPTRACE = _built("mptrace", "captures and their analysis")
-NODE = Program("node", (*_node_of_package(), "node"), ("--version",), "nodejs", "runs Appium")
+NODE = Program("node", (*_node_of_package(), "node"), ("--version",), "", "runs Appium", extra="node")
 UNSHARE = Program("unshare", ("unshare",), ("--version",), "util-linux", "private namespaces")
 NSENTER = Program("nsenter", ("nsenter",), ("--version",), "util-linux", "entering a node of the lab")
 IP = Program("ip", ("ip",), ("-V",), "iproute2", "links, routes, MPTCP endpoints")

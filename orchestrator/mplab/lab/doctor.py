@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from mplab.base import programs
+from mplab.base import fetched, programs
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding
@@ -80,12 +80,13 @@ def _optional(program: programs.Program, users: Sequence[str]) -> Finding:
 
 
 def _appium() -> Finding:
-    modules = programs.APPIUM_DIR / "node_modules"
-    wanted = ("appium", "appium-chromium-driver", "chrome-har")
-    missing = [name for name in wanted if not (modules / name / "package.json").exists()]
-    if missing:
-        return Finding("appium", "missing", f"not installed: {', '.join(missing)}", "make setup")
-    return Finding("appium", "ok", "server and Chromium driver are installed")
+    if missing := fetched.wrong():
+        return Finding("appium", "missing", f"not installed: {', '.join(missing)}", fetched.SETUP)
+    try:
+        fetched.check_node()
+    except MplabError as error:
+        return Finding("appium", "missing", str(error), programs.NODE.remedy)
+    return Finding("appium", "ok", f"server and drivers are complete ({programs.APPIUM_DIR})")
 
 
 def _attempt(name: str, fact: str, action: Callable[[], object]) -> Finding:
