@@ -105,7 +105,7 @@ bench-chaos: setup  ## mpflex while paths and programs fail: 30 minutes; BENCH_C
 
 lock:  ## resolve Python versions again (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	  --extra toolchain --extra dev --extra cluster pyproject.toml -o requirements/lock.txt
+	  --extra toolchain --extra dev --extra all pyproject.toml -o requirements/lock.txt
 
 schema: setup  ## write docs/schema/*.json again
 	$(VENV)/bin/python -m mplab.cli.schema

@@ -100,7 +100,10 @@ def test_what_cannot_be_done_is_said_so(
 def test_dask_that_is_not_installed_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for name in [name for name in sys.modules if name.startswith("mplab.analysis.cluster")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in ("dask", "distributed", "fsspec"):
+        monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setattr("sys.argv", ["mplab", "analyze", "--cluster", "local"])
     with pytest.raises(SystemExit) as exit_:
         main()

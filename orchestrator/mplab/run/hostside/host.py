@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
+from packaging.requirements import Requirement
 
 from mplab.base import places, programs
+from mplab.base.extras import EXTRAS
 from mplab.format.manifest import GitRecord, HostRecord
 
 _OPTIONAL = ("pesqc2",)
@@ -52,12 +54,13 @@ def describe_versions(further: Iterable[programs.Program] = ()) -> dict[str, str
     for name in json.loads((places.ROOT / "tools/appium/package.json").read_text())["dependencies"]:
         package = programs.APPIUM_DIR / "node_modules" / name / "package.json"
         versions[name] = json.loads(package.read_text())["version"] if package.exists() else ""
-    for name in _OPTIONAL:
+    names = {
+        requirement.name
+        for requirement in map(Requirement, importlib.metadata.requires("mplab") or ())
+        if requirement.marker is None or any(requirement.marker.evaluate({"extra": extra}) for extra in EXTRAS)
+    }
+    for name in sorted({*names, *_OPTIONAL} - {"mplab"}):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[name] = importlib.metadata.version(name)
-    for requirement in sorted(importlib.metadata.requires("mplab") or []):
-        if "extra ==" not in requirement:
-            name = requirement.split(">=")[0].split("==")[0].split(";")[0].strip()
             versions[name] = importlib.metadata.version(name)
     return versions
 
