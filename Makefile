@@ -15,7 +15,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema wheels clean
+.PHONY: help announce demo lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema wheels clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -35,9 +35,22 @@ test-docker: setup  ## tests of the containers alone, with a Docker engine of th
 	@tools/system-packages docker
 	$(VENV)/bin/tox -e docker
 
-setup: system $(VENV)/.complete node-packages $(PROGRAMS) $(LIBRARIES)  ## install what is missing, build the programs
+setup: announce system $(VENV)/.complete node-packages $(PROGRAMS) $(LIBRARIES)  ## install what is missing, build the programs
 
-system:
+# Prints all that `setup` will install, before anything is installed.
+announce:
+	@tools/system-packages --plan
+	@[ -e $(VENV)/.complete ] || printf '%s\n' \
+	  '── Python environment: locked packages, Go and Node among them' \
+	  '   370 MB to download, 1.4 GB in $(VENV) (undo: make clean)'
+	@[ -d tools/appium/node_modules ] || printf '%s\n' \
+	  '── Node packages: Appium and its drivers' \
+	  '   117 MB to download, 340 MB in tools/appium/node_modules (undo: make clean)'
+	@[ -e $(BIN)/mptrace ] || printf '%s\n' \
+	  '── Programs in Go: linkem, mpflex, mptrace, phonelog, applet' \
+	  '   up to 130 MB to download, 36 MB in $(BIN) (undo: make clean; go clean -cache -modcache)'
+
+system: announce
 	@tools/system-packages
 
 # --- Python, with Go and Node among its packages -------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Write the JSON Schemas in docs/schema/: of users' files, for editors; of records, for programs that read runs.
 
-``python -m mplab.cli.schema [FOLDER]`` writes all of them.
+``python -m mplab.cli.schema`` writes all of them.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
-from mplab.base.places import ROOT
+from mplab.base.places import INSTALLED, ROOT, cache_folder
 from mplab.base.plugins import PHONES
 from mplab.format.campaignevents import CampaignEvent
 from mplab.format.campaignfile import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
@@ -35,7 +35,8 @@ from mplab.userfiles.links.pathfile import BurstLossFile, DirectionFile, PathFil
 from mplab.userfiles.strict.check import models_in
 from mplab.userfiles.strict.inherit import PATHS
 
-DIRECTORY = ROOT / "docs" / "schema"
+DIRECTORY = cache_folder("schema") if INSTALLED else ROOT / "docs" / "schema"
+"""Folder of the schemas that `write_schemas` writes: some depend on the installed drivers."""
 EXPERIMENT, CAMPAIGN = "experiment.schema.json", "campaign.schema.json"
 LINK, LAB = "link.schema.json", "lab.schema.json"
 MANIFEST, CELL, SCORES = "manifest.schema.json", "cell.schema.json", "scores.schema.json"
