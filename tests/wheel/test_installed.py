@@ -67,7 +67,7 @@ def built(folder: Path, machine: str) -> Path:
         ".",
     ]
     environment = {**os.environ, "MPLAB_WHEEL_ARCH": ARCHITECTURES[machine]}
-    subprocess.run(argv, cwd=ROOT, env=environment, check=True)
+    subprocess.run([*argv, "-w", str(folder), "."], cwd=ROOT, env=environment, check=True)
     (wheel,) = folder.glob(f"*{machine}.whl")
     return wheel
 
