@@ -15,7 +15,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help announce demo lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema wheels clean
+.PHONY: help announce demo lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema wheels lowest clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -122,6 +122,9 @@ lock:  ## resolve Python versions again (needs uv)
 
 schema: setup  ## write docs/schema/*.json again
 	$(VENV)/bin/python -m mplab.cli.schema
+
+lowest: setup  ## unit tests with the oldest dependencies that pyproject.toml allows
+	$(VENV)/bin/tox -e lowest
 
 wheels: $(VENV)/.complete  ## wheels for x86-64 and arm64, and the source archive, in dist/
 	rm -rf dist
