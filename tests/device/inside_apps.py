@@ -25,8 +25,9 @@ from mplab.analysis.scores.plugins import load
 from mplab.base.errors import MplabError
 from mplab.base.machine import MachineProcess
 from mplab.base.nodes import Node, start_node
+from mplab.base.places import ROOT
 from mplab.base.plugins import SCENARIOS
-from mplab.base.programs import APPIUM_DIR, CHECKOUT, NODE
+from mplab.base.programs import APPIUM_DIR, NODE
 from mplab.device import Device, DeviceSettings
 from mplab.device.apps import lab_services, lab_variables
 from mplab.drivers.origin.origin import Origin
@@ -43,7 +44,7 @@ from mplab.scenarios.base.protocol import Tools
 from mplab.userfiles.experiments.app import AndroidApp, load_android_app
 
 SCRATCH = Path("/run/mplab-apps")
-CACHE = CHECKOUT / "build" / "services-short"
+CACHE = ROOT / "build" / "services-short"
 """Cache for clips that are shorter than those of a lab, and therefore not in the lab's cache."""
 LATE_S = 8.0
 """Time for which no server answers at the start of Dailymotion's clip, s."""

@@ -11,14 +11,14 @@ import psutil
 import pytest
 
 from mplab.base.errors import LabNotReadyError
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.cell.instruments import read_trace
 from mplab.lab.driver import programs_of_lab
 from mplab.run.hostside.ready import check_ready
 from mplab.userfiles.labs.labuse import use_lab
 from tests.device.conftest import wait_until
 
-LAB = CHECKOUT / "router-configs" / "labs" / "emulated-phone.yaml"
+LAB = ROOT / "router-configs" / "labs" / "emulated-phone.yaml"
 EXPERIMENT = f"""\
 mplab: 1
 name: by-adb

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import LabNotReadyError
-from mplab.base.programs import APPIUM_DIR, CHECKOUT
+from mplab.base.places import ROOT
+from mplab.base.programs import APPIUM_DIR
 from mplab.cell.instruments import read_trace
 from mplab.lab.driver import programs_of_lab
 from mplab.run.hostside.ready import check_ready
 from mplab.userfiles.labs.labuse import use_lab
 
-LAB = CHECKOUT / "router-configs" / "labs" / "emulated-phone.yaml"
+LAB = ROOT / "router-configs" / "labs" / "emulated-phone.yaml"
 EXPERIMENT = f"""\
 mplab: 1
 name: web-by-adb

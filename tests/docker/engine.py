@@ -19,11 +19,11 @@ from filelock import FileLock
 
 from mplab.base.errors import LabNotReadyError
 from mplab.base.nodes import Node
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.drivers.proxy.docker.base import CACHE_DIR, SUITE
 from mplab.drivers.proxy.docker.compose import compose_command
 
-DATA_ROOT = CHECKOUT / "build" / "docker"
+DATA_ROOT = ROOT / "build" / "docker"
 FOR_BASE = {} if (CACHE_DIR / f"{SUITE}.tar").exists() else {"mmdebstrap": "mmdebstrap"}
 PROGRAMS = {
     "dockerd": "docker.io",

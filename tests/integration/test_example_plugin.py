@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from tests.example_plugin import install
 
 EXPERIMENT = """
@@ -24,7 +24,7 @@ def test_the_example_runs_and_is_reported(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(install(tmp_path / "site"))}
     (tmp_path / "x.yaml").write_text(EXPERIMENT)
     argv = [sys.executable, "-m", "mplab", "run", str(tmp_path / "x.yaml"), "--runs", str(tmp_path / "runs"), "--json"]
-    result = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=CHECKOUT, env=environment)
+    result = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
     assert result.returncode == 0, result.stderr
     run = Path(json.loads(result.stdout)["run"])
     (cell,) = (run / "cells").iterdir()

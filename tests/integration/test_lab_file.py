@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from mplab.base.errors import LabNotReadyError
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.lab.driver import programs_of_lab
 from mplab.lab.find import enter_argv, find_node
 from mplab.userfiles.labs.labuse import use_lab
@@ -21,7 +21,7 @@ from tests.integration.test_faults import whole_lines
 from tests.integration.test_run import cells, only_run
 
 Start = Callable[..., subprocess.Popen[str]]
-LAB = CHECKOUT / "router-configs" / "labs" / "virtual-router.yaml"
+LAB = ROOT / "router-configs" / "labs" / "virtual-router.yaml"
 EXPERIMENT = """\
 mplab: 1
 name: lab-file

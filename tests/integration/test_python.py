@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from tests.integration.conftest import environment
 
 EXPERIMENT = """\
@@ -60,7 +60,7 @@ def python(code: str, *arguments: str, folder: Path) -> list[str]:
 
 
 def test_the_example_of_the_manual_runs(tmp_path: Path) -> None:
-    page = (CHECKOUT / "docs" / "python.md").read_text()
+    page = (ROOT / "docs" / "python.md").read_text()
     example, again, show = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "demo.yaml").write_text(EXPERIMENT)

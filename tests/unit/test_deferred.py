@@ -2,14 +2,18 @@
 
 import ast
 import importlib
+import importlib.metadata
 import subprocess
 from collections.abc import Iterator
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from mplab.base.deferred import deferred
 from mplab.base.errors import LabNotReadyError
-from mplab.base.programs import CHECKOUT
+from mplab.base.extras import MODULES
+from mplab.base.places import ROOT
 
 PROGRAMS = {"phone-emulator/mplab/device/apps/chat.py"}
 """Separate programs, which import nothing of mplab."""
@@ -38,14 +42,14 @@ def test_every_import_inside_a_function_says_why() -> None:
         capture_output=True,
         text=True,
         check=True,
-        cwd=CHECKOUT,
+        cwd=ROOT,
     )
     files = [name for name in listed.stdout.split() if name.endswith(".py") and name not in PROGRAMS]
     assert files
     silent = [
         f"{name}:{line}"
         for name in files
-        for line, why in imports_inside(ast.parse((CHECKOUT / name).read_text()))
+        for line, why in imports_inside(ast.parse((ROOT / name).read_text()))
         if not why
     ]
     assert silent == []
@@ -65,11 +69,21 @@ def test_the_search_finds_them(source: str, found: list[tuple[int, bool]]) -> No
 
 
 def test_a_missing_extra_says_how_it_is_installed() -> None:
-    message = r"spreading work: no_such_package is not installed.*mplab\[cluster\]"
-    with pytest.raises(LabNotReadyError, match=message), deferred("spreading work", extra="cluster"):
-        importlib.import_module("no_such_package")
+    message = r"dask is not installed. Run: pip install 'mplab\[cluster\]'"
+    with pytest.raises(LabNotReadyError, match=message), deferred("slow"):
+        raise ModuleNotFoundError("No module named 'dask.array'", name="dask.array")
+
+
+def test_every_module_of_an_extra_is_a_dependency_of_it() -> None:
+    needed = [Requirement(text) for text in importlib.metadata.requires("mplab") or ()]
+    distributions = importlib.metadata.packages_distributions()
+    for module, extra in MODULES.items():
+        names = {canonicalize_name(name) for name in distributions[module]}
+        of_extra = {canonicalize_name(r.name) for r in needed if r.marker and r.marker.evaluate({"extra": extra})}
+        always = {canonicalize_name(r.name) for r in needed if not r.marker or r.marker.evaluate({"extra": ""})}
+        assert names <= of_extra - always, module
 
 
 def test_a_missing_module_of_mplab_is_a_defect() -> None:
-    with pytest.raises(ModuleNotFoundError), deferred("slow", extra="cluster"):
+    with pytest.raises(ModuleNotFoundError), deferred("slow"):
         importlib.import_module("mplab.no_such_module")

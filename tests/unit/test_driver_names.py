@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from mplab.base.places import ROOT
 from mplab.base.plugins import PHONES, PROXIES, SHAPERS, TRANSPORTS, Plugin
-from mplab.base.programs import CHECKOUT
 
 SOURCES = ("orchestrator", "analysis", "ui-scenarios", "proxy-docker", "phone-emulator")
 WORDS = {
@@ -126,12 +126,12 @@ def uses_in(path: Path) -> Iterator[Use]:
         for name in named_by(node):
             if not any(path.is_relative_to(plugin.folder()) for plugin in drivers()[name]):
                 identifier = not isinstance(node, ast.Constant | ast.ImportFrom)
-                yield Use(name, str(path.relative_to(CHECKOUT)), getattr(node, "lineno", 0), identifier)
+                yield Use(name, str(path.relative_to(ROOT)), getattr(node, "lineno", 0), identifier)
 
 
 @pytest.fixture(scope="module")
 def uses() -> list[Use]:
-    files = [path for source in SOURCES for path in sorted((CHECKOUT / source).rglob("*.py"))]
+    files = [path for source in SOURCES for path in sorted((ROOT / source).rglob("*.py"))]
     return [use for path in files if not path.name.startswith("test_") for use in uses_in(path)]
 
 

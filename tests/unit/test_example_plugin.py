@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from tests.example_plugin import install
 
 pytestmark = pytest.mark.long
 
-SUITE = CHECKOUT / "examples" / "plugin" / "tests"
-EXPERIMENT = (CHECKOUT / "examples" / "plugin" / "example.yaml").read_text()
+SUITE = ROOT / "examples" / "plugin" / "tests"
+EXPERIMENT = (ROOT / "examples" / "plugin" / "example.yaml").read_text()
 LAB = """
 mplab: 1
 name: scripted
@@ -39,7 +39,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def mplab(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(site), "XDG_STATE_HOME": str(folder / "state")}
     argv = [sys.executable, "-m", "mplab", *arguments]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, cwd=CHECKOUT, env=environment)
+    return subprocess.run(argv, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
 
 
 def test_all_four_are_listed_and_can_be_imported(site: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mplab.base.load import HostLoad, Sample, between, judge_load, sample, steal_s
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 
 TICKS = os.sysconf("SC_CLK_TCK")
 QUIET = HostLoad(busy_percent=20.0, free_cpus=1.9, pressure_percent=4.0, steal_percent=0.0)
@@ -98,7 +98,7 @@ print(*stalls.warnings, sep="\\n")
 
 def test_a_process_that_was_stopped_notices_it() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", STOPPED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT
+        [sys.executable, "-c", STOPPED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"

@@ -10,7 +10,7 @@ import structlog
 
 from mplab.base import logs
 from mplab.base.errors import DeviceError
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.base.undo import UndoStack
 
 
@@ -70,7 +70,7 @@ def test_a_command_that_meets_a_defect_says_where_the_traceback_is() -> None:
         "main.app = lambda: {}['missing']\n"
         "main.main()\n"
     )
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=CHECKOUT)
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT)
     assert result.returncode == 1
     assert result.stderr == f"mplab: unexpected error: KeyError: 'missing'. Report it with {logs.traceback_file()}\n"
     assert "KeyError: 'missing'" in logs.traceback_file().read_text()

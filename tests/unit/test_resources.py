@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from mplab.base.errors import LabNotReadyError
 from mplab.base.lock import resource_lock
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.cli.main import app
 from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
@@ -73,7 +73,7 @@ def uses(tmp_path: Path) -> Uses:
 def test_the_virtual_lab_is_one_resource(uses: Uses, tmp_path: Path) -> None:
     assert uses(VIRTUAL) == ("virtual-lab",)
     for name in ("virtual-router", "emulated-phone"):
-        assert uses(use_lab(CHECKOUT / "router-configs" / "labs" / f"{name}.yaml")) == ("virtual-lab",)
+        assert uses(use_lab(ROOT / "router-configs" / "labs" / f"{name}.yaml")) == ("virtual-lab",)
     file = tmp_path / "docker.yaml"
     file.write_text("mplab: 1\nname: d\nphones: {one: {driver: virtual}}\nproxy: {engine: 'unix:///lab.sock'}\n")
     assert uses(use_lab(file)) == ("docker mplab at unix:///lab.sock", "virtual-lab")

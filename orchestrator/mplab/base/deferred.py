@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mplab.base.errors import LabNotReadyError
+from mplab.base.extras import advice
 
 
 @contextmanager
-def deferred(why: str, *, extra: str = "") -> Iterator[None]:
+def deferred(why: str) -> Iterator[None]:
     """Mark imports inside a function and state why they are not at the top of the module.
 
     ::
@@ -16,15 +17,15 @@ def deferred(why: str, *, extra: str = "") -> Iterator[None]:
             from mplab.drivers.proxy.docker.servers import open_servers
 
     Args:
-        why: reason: start-up time, or an extra that may not be installed.
-        extra: extra of the distribution that installs the imported module; "": it is always installed.
+        why: reason, such as start-up time.
 
     Raises:
-        LabNotReadyError: the extra is not installed; the message gives the command that installs it.
+        LabNotReadyError: the extra that has an imported module is not installed; the message names the command that
+            installs it.
     """
     try:
         yield
     except ModuleNotFoundError as error:
-        if not extra or (error.name or "").partition(".")[0] == "mplab":
-            raise
-        raise LabNotReadyError(f"{why}: {error.name} is not installed. Run: pip install 'mplab[{extra}]'") from error
+        if message := advice(error):
+            raise LabNotReadyError(message) from error
+        raise

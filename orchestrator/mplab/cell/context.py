@@ -34,7 +34,7 @@ def make_context(attempt: Attempt, scratch: Path) -> Context:
         cell_dir=job.directory,
         scratch_dir=scratch,
         time_limit_s=min(job.use.time_limit_s, job.experiment.cell_timeout_s),
-        tools=Tools(node=NODE.path(), node_modules=APPIUM_DIR / "node_modules"),
+        tools=Tools(node=NODE.find() or Path(NODE.name), node_modules=APPIUM_DIR / "node_modules"),
         socks=job.transport.agent_settings().socks,
         app_proxy=lab.endpoints.app_proxy,
         open_peer_ui=open_browsers(attempt, "peer") if needs_ui else _no_ui,

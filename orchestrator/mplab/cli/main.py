@@ -11,7 +11,8 @@ import typer
 
 from mplab.analysis.errors import AnalysisError
 from mplab.base import logs, plugintrace
-from mplab.base.errors import HAS_PLACE, MplabError
+from mplab.base.errors import HAS_PLACE, LabNotReadyError, MplabError
+from mplab.base.extras import advice
 from mplab.cli.output import err
 from mplab.cli.verb_loader import add_verbs
 from mplab.cli.verbs import PANELS
@@ -93,6 +94,9 @@ def main() -> None:
         err.print("mplab: interrupted")
         sys.exit(130)
     except Exception as error:  # a defect of mplab: its traceback is for developers
+        if message := advice(error):
+            _explain(message)
+            sys.exit(LabNotReadyError.exit_code)
         err.print("mplab:", style="bold red", end=" ")
         text = f"unexpected error: {type(error).__name__}: {error}. Report it with {logs.keep_traceback(error)}"
         err.print(text, markup=False, soft_wrap=True)

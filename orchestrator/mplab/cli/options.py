@@ -22,7 +22,13 @@ from mplab.userfiles.links.link import link_names, load_link, read_link_file
 from mplab.userfiles.strict.check import raise_lines
 from mplab.userfiles.strict.yaml import load_yaml
 
-ExperimentFile = Annotated[Path, typer.Argument(help="Experiment file (YAML).", show_default=False)]
+ExperimentFile = Annotated[
+    Path,
+    typer.Argument(
+        help="Experiment file (YAML), or the name of one that comes with mplab.",
+        show_default=False,
+    ),
+]
 RunArgument = Annotated[
     str,
     typer.Argument(help="Run directory, or the beginning or end of its name; the newest run by default."),

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
+from mplab.base.places import INSTALLED, ROOT, cache_folder
 from mplab.base.plugins import PHONES
-from mplab.base.programs import CHECKOUT
 from mplab.format.campaignevents import CampaignEvent
 from mplab.format.campaignfile import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
 from mplab.format.cell import CellRecord, Scores
@@ -35,7 +35,8 @@ from mplab.userfiles.links.pathfile import BurstLossFile, DirectionFile, PathFil
 from mplab.userfiles.strict.check import models_in
 from mplab.userfiles.strict.inherit import PATHS
 
-DIRECTORY = CHECKOUT / "docs" / "schema"
+DIRECTORY = cache_folder("schema") if INSTALLED else ROOT / "docs" / "schema"
+"""Folder of the schemas that `write_schemas` writes: some depend on the installed drivers."""
 EXPERIMENT, CAMPAIGN = "experiment.schema.json", "campaign.schema.json"
 LINK, LAB = "link.schema.json", "lab.schema.json"
 MANIFEST, CELL, SCORES = "manifest.schema.json", "cell.schema.json", "scores.schema.json"

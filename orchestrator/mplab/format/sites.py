@@ -9,9 +9,9 @@ from typing import Literal, Self
 
 from ruamel.yaml import YAML
 
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 
-DATA_DIR = CHECKOUT / "proxy-docker" / "origin"
+DATA_DIR = ROOT / "proxy-docker" / "origin"
 """Folder of the site table and the configuration templates."""
 
 NETWORK = "10.65.0.0/16"

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 from mplab.base.drivers import Drivers
+from mplab.base.places import ROOT
 from mplab.base.plugins import SCENARIOS
-from mplab.base.programs import CHECKOUT, FIREFOX, Program
+from mplab.base.programs import FIREFOX, Program
 from mplab.drivers.services import load_service
 from mplab.drivers.transport import DRIVERS
 from mplab.scenarios.base import AnyScenario, Scenario
@@ -16,7 +17,7 @@ from mplab.userfiles.experiments.resolve import Catalog
 from mplab.userfiles.labs.labuse import LabUse
 from mplab.userfiles.labs.machines import abilities
 
-LINKS_DIR = CHECKOUT / "router-configs" / "links"
+LINKS_DIR = ROOT / "router-configs" / "links"
 _SCENARIOS = Drivers(SCENARIOS, Scenario, "SCENARIO", "scenario")  # type: ignore[type-abstract]
 _ON_ANDROID = Drivers(SCENARIOS, Scenario, "ANDROID", "android")  # type: ignore[type-abstract]
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import psutil
 
-from mplab.base import programs
+from mplab.base import fetched, programs
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding
+from mplab.base.packages import install
 from mplab.base.plugins import SCENARIOS
 from mplab.drivers.proxy import driver_of as proxy_driver_of
 from mplab.drivers.proxy.driver import DRIVERS as PROXIES
@@ -58,8 +59,28 @@ def _program(program: programs.Program) -> Finding:
     return Finding(program.name, "ok", f"{program.version() or 'version unknown'} ({path})")
 
 
+def install_commands() -> dict[str, str]:
+    """Return purpose → one command that installs all system packages that are missing for it.
+
+    The purposes are the virtual lab, and the scenarios that need further programs.
+    """
+    optional = [program for program, _users in _further_programs()]
+    purposes = {"the virtual lab": programs.ALL, "all scenarios": [*programs.ALL, *optional]}
+    commands: dict[str, str] = {}
+    for purpose, needed in purposes.items():
+        missing = [program.package for program in needed if program.package and program.find() is None]
+        if missing and install(*missing) not in commands.values():
+            commands[purpose] = install(*missing)
+    return commands
+
+
 def _optional_programs() -> Iterator[Finding]:
     """Check the programs that only some scenarios need."""
+    return (_optional(program, users) for program, users in _further_programs())
+
+
+def _further_programs() -> list[tuple[programs.Program, list[str]]]:
+    """Return each program that only some scenarios need, with the names of these scenarios."""
     users: dict[str, list[str]] = {}
     needed: dict[str, programs.Program] = {}
     for name in scenario_names():
@@ -68,7 +89,7 @@ def _optional_programs() -> Iterator[Finding]:
                 needed.setdefault(program.name, program)
                 users.setdefault(program.name, []).append(name)
     known = {program.name for program in programs.ALL}
-    return (_optional(program, users[name]) for name, program in sorted(needed.items()) if name not in known)
+    return [(program, users[name]) for name, program in sorted(needed.items()) if name not in known]
 
 
 def _optional(program: programs.Program, users: Sequence[str]) -> Finding:
@@ -80,12 +101,13 @@ def _optional(program: programs.Program, users: Sequence[str]) -> Finding:
 
 
 def _appium() -> Finding:
-    modules = programs.APPIUM_DIR / "node_modules"
-    wanted = ("appium", "appium-chromium-driver", "chrome-har")
-    missing = [name for name in wanted if not (modules / name / "package.json").exists()]
-    if missing:
-        return Finding("appium", "missing", f"not installed: {', '.join(missing)}", "make setup")
-    return Finding("appium", "ok", "server and Chromium driver are installed")
+    if missing := fetched.wrong():
+        return Finding("appium", "missing", f"not installed: {', '.join(missing)}", fetched.SETUP)
+    try:
+        fetched.check_node()
+    except MplabError as error:
+        return Finding("appium", "missing", str(error), programs.NODE.remedy)
+    return Finding("appium", "ok", f"server and drivers are complete ({programs.APPIUM_DIR})")
 
 
 def _attempt(name: str, fact: str, action: Callable[[], object]) -> Finding:

@@ -13,6 +13,8 @@ from pydantic import JsonValue
 
 from mplab.base.deferred import deferred
 from mplab.base.errors import InputError
+from mplab.base.places import EXPERIMENTS, by_name
+from mplab.base.suggest import unknown
 from mplab.drivers.transport import DRIVERS
 from mplab.format.events import read_events
 from mplab.format.plan import CellSpec, Plan
@@ -68,7 +70,8 @@ def plan(
     """Read an experiment file and plan its cells. Nothing is run or written.
 
     Args:
-        file: experiment file, or ``experiment.yaml`` of a run directory (which is planned in that run's lab).
+        file: experiment file; its name, if it comes with mplab (``demo``); or ``experiment.yaml`` of a run directory,
+            which is planned in that run's lab.
         lab: lab file, or ``virtual``; "": the lab that the experiment names.
         phone: name of a phone in the lab file; "": its only phone.
         variables: values of variables of the experiment file, by name.
@@ -79,13 +82,25 @@ def plan(
         InputError: a file is wrong, or a budget or stop rule names a metric that no scenario has.
         LabNotReadyError: no transport of the experiment can run here.
     """
-    path = Path(file)
+    path = find_experiment(Path(file))
     if repetitions is None:
         return plan_experiment(load(path, str(lab), phone, variables), Path(runs))
     with TemporaryDirectory(prefix="mplab-plan-") as folder:
         changed = _with_repetitions(path, repetitions, Path(folder))
         experiment = load(changed, str(lab), phone, variables)
     return plan_experiment(replace(experiment, path=path), Path(runs))
+
+
+def find_experiment(file: Path) -> Path:
+    """Return the path of an experiment file that a user names by its path or by its name (`places.by_name`).
+
+    Raises:
+        InputError: a name without ``.yaml`` is neither a file nor the name of an experiment that comes with mplab.
+    """
+    found = by_name(file, EXPERIMENTS)
+    if len(found.parts) == 1 and not found.suffix and not found.exists():
+        raise InputError(unknown("experiment", str(file), (path.stem for path in EXPERIMENTS.glob("*.yaml"))))
+    return found
 
 
 def _with_repetitions(file: Path, repetitions: int, folder: Path) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mplab.analysis.pipeline import analyze
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.cli.main import main
 from tests.unit.analysis.cluster.runs import content
 from tests.unit.analysis.synthetic import Synthetic
@@ -22,14 +22,14 @@ SCENARIO = {"label": "files", "name": "download", "parameters": {}}
 
 def mplab(*arguments: str) -> subprocess.CompletedProcess[str]:
     code = "from mplab.cli.main import main; main()"
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [sys.executable, "-c", code, "analyze", *arguments],
         capture_output=True,
         text=True,
         check=False,
         env=environment,
-        cwd=CHECKOUT,
+        cwd=ROOT,
     )
 
 
@@ -102,7 +102,10 @@ def test_what_cannot_be_done_is_said_so(
 def test_dask_that_is_not_installed_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for name in [name for name in sys.modules if name.startswith("mplab.analysis.cluster")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in ("dask", "distributed", "fsspec"):
+        monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setattr("sys.argv", ["mplab", "analyze", "--cluster", "local"])
     with pytest.raises(SystemExit) as exit_:
         main()

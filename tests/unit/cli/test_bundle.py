@@ -171,7 +171,7 @@ def test_locks_are_those_of_the_commit_of_the_run(monkeypatch: pytest.MonkeyPatc
     git("commit", "--quiet", "--message", "old")
     commit = git("rev-parse", "HEAD")
     (tmp_path / "go.sum").write_text("new\n")
-    monkeypatch.setattr("mplab.base.programs.CHECKOUT", tmp_path)
+    monkeypatch.setattr("mplab.base.places.ROOT", tmp_path)
     files, where = host.describe_locks(commit)
     assert (files["go.sum"], where) == (b"old\n", f"commit {commit}")
     unknown: Any

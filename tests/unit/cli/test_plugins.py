@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from mplab.base import plugintrace
+from mplab.base.places import ROOT
 from mplab.base.plugins import REGISTRIES
-from mplab.base.programs import CHECKOUT
 from mplab.cli.main import app
 from tests.foreign import Foreign, installed
 
@@ -60,7 +60,7 @@ def test_calls_of_plug_ins_are_traced(tmp_path: Path) -> None:
         "mplab: 1\nname: x\ntransports: [mptcp]\nlinks: [baseline]\nscenarios: [download: {sizes: [1 kB]}]\n"
     )
     argv = [sys.executable, "-m", "mplab", "--trace-plugins", "plan", str(tmp_path / "x.yaml")]
-    result = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=CHECKOUT)
+    result = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=ROOT)
     traced = re.findall(r"(?m)^trace: \d+\.\d{3} s (.*) \((\w+)\.py:\d+\)$", result.stderr)
     assert ("scenario download: estimate_s", "scenario") in traced
     assert ("transport mptcp: missing_reason", "driver") in traced

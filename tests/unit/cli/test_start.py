@@ -15,7 +15,7 @@ import typer.main
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.cli import verbs as verbs_package
 from mplab.cli.main import app
 from mplab.cli.verb_loader import short_help
@@ -37,7 +37,7 @@ FROM_PYTHON = "import mplab.run; mplab.run.plan('experiments/demo.yaml'); mplab.
 def modules_after(code: str) -> set[str]:
     """Return the modules that a new interpreter has imported after `code`."""
     code += "; import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=CHECKOUT)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     return set(json.loads(result.stderr.splitlines()[-1]))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.cli.schema import CAMPAIGN_EVENTS, CELL, DIRECTORY, MANIFEST, RUN_EVENTS, SCORES
 from mplab.format.cell import CellRecord, ScoreRow, Scores
 from mplab.format.manifest import Manifest
@@ -18,7 +18,7 @@ from mplab.userfiles.experiments.resolve import load_experiment
 from tests.fakes.bench import RunBench, experiment_text
 from tests.fakes.eventlines import read_lines
 
-EXPERIMENTS = sorted((CHECKOUT / "experiments").glob("*.yaml"))
+EXPERIMENTS = sorted((ROOT / "experiments").glob("*.yaml"))
 LINES = Path(__file__).parent / "events"
 SPEC = {"id": "0001-web-a-baseline-r1", "scenario": "web", "transport": "a", "link": "baseline"}
 OLD_MANIFEST: dict[str, Any] = {

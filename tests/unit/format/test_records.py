@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.format.cell import CellRecord
 from mplab.format.experiment import ExperimentRecord
 from mplab.format.hooks import Hooks
@@ -19,7 +19,7 @@ from mplab.run.blocks import make_plan
 from mplab.userfiles.experiments.resolve import load_experiment
 from mplab.userfiles.links.link import list_links, load_links
 
-LINKS = CHECKOUT / "router-configs" / "links"
+LINKS = ROOT / "router-configs" / "links"
 OLD: dict[str, Any] = {
     "run_id": "20260101T000000Z-demo-abcdef",
     "experiment": {"name": "demo", "transports": [{"label": "a", "name": "sptcp-wifi"}]},

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.format.sites import SiteIndex, delay_by_prefix, load_sites
 
 ROWS = {1: ("news-1", 188, 4450.8, 20.9), 10: ("wiki", 28, 601.2, 8.7), 25: ("market", 49, 2032.8, 2.97)}
@@ -49,7 +49,7 @@ def test_names_say_the_protocol(index: SiteIndex) -> None:
 
 
 def test_the_manual_shows_the_same_table() -> None:
-    manual = (CHECKOUT / "docs" / "scenarios.md").read_text()
+    manual = (ROOT / "docs" / "scenarios.md").read_text()
     for site in load_sites():
         counts = f"{site.objects} | {site.size_kb} | {site.text} | {site.js_css} | {site.images} | {site.rtt_ms:g}"
         assert f"| {site.row} | `{site.slug}` | {site.title} | {counts} |" in manual

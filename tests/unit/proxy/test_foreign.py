@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.userfiles.labs.proxyfile import models
 from tests.foreign import installed
 
@@ -123,7 +123,7 @@ def foreign(tmp_path: Path) -> Iterator[None]:
 def mplab(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run mplab in a separate process, since a process looks up the kinds of proxy only once."""
     command = [sys.executable, "-m", "mplab", *arguments]
-    return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def lab(folder: Path, proxy: str) -> str:

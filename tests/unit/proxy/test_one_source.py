@@ -13,7 +13,8 @@ from ruamel.yaml import YAML
 from mplab.base.endpoints import PORTS as LISTENERS
 from mplab.base.endpoints import PROBE_PORT
 from mplab.base.installed import LOCAL, Installed
-from mplab.base.programs import CHECKOUT, MPFLEX, SERVICES_DIR, Program
+from mplab.base.places import ROOT
+from mplab.base.programs import MPFLEX, SERVICES_DIR, Program
 from mplab.drivers.origin.origin import Origin
 from mplab.drivers.proxy.docker.compose import FILE, default_settings, one_for_each_image, profiles
 from mplab.drivers.proxy.docker.layout import CODE, PRIVATE, InImages, place_of_content, volume_folders
@@ -113,7 +114,7 @@ def _translate(text: str, virtual: Path, images: Path, installed: InImages) -> s
             path = images / path.relative_to(virtual)
         return installed.path(path)
 
-    ours = "|".join(re.escape(str(root)) for root in (virtual, CHECKOUT))
+    ours = "|".join(re.escape(str(root)) for root in (virtual, ROOT))
     return re.sub(rf"(?:{ours})[\w./@%-]*[\w@%-]", seen, text)
 
 

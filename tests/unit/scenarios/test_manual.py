@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 
 
 @pytest.fixture
 def example() -> tuple[ModuleType, ModuleType]:
     """Return scenario and scores of the example in the manual."""
-    text = (CHECKOUT / "docs" / "scenarios.md").read_text()
+    text = (ROOT / "docs" / "scenarios.md").read_text()
     modules = []
     for name, source in zip(("scenario", "scores"), re.findall(r"```python\n(.*?)```", text, re.DOTALL), strict=True):
         module = ModuleType(f"manual_{name}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.userfiles.labs.machines import kinds_of
 from tests.foreign import installed
 
@@ -161,7 +161,7 @@ print(json.dumps(done))
 
 def example() -> str:
     """Return the package that the manual shows."""
-    page = (CHECKOUT / "docs" / "routers.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "routers.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     return str(code)
 

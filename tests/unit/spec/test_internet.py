@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import InputError
+from mplab.base.places import ROOT
 from mplab.base.plugins import SCENARIOS
-from mplab.base.programs import CHECKOUT
 from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.lab.catalog import catalog
 from mplab.userfiles.experiments.app import android_apps
@@ -101,7 +101,7 @@ def test_every_app_that_is_not_a_browser_says_what_it_needs() -> None:
 
 
 def test_apps_yaml_is_planned_for_a_real_phone_with_the_internet(tmp_path: Path) -> None:
-    experiment = CHECKOUT / "experiments" / "apps.yaml"
+    experiment = ROOT / "experiments" / "apps.yaml"
     paths = "wifi: {server: s, ip: 10.0.0.2}, lte: {server: s, ip: 10.0.0.3}"
     shaped = f"servers: {{s: {{interface: eth0}}}}\nphones: {{one: {{driver: adb, serial: A1B2, {paths}}}}}"
     for lab, refused in ((LAB, True), (opened("public:*"), False)):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import InputError
+from mplab.base.places import ROOT
 from mplab.base.plugins import PHONES
-from mplab.base.programs import CHECKOUT
 from mplab.run.blocks import make_plan
 from mplab.userfiles.experiments.experiment import Experiment
 from mplab.userfiles.experiments.resolve import Catalog, load_experiment
@@ -182,5 +182,5 @@ def test_what_real_networks_can_do(load: Load, tmp_path: Path, catalog: Catalog)
 
 @pytest.mark.parametrize("name", ["bench", "docker-proxy", "emulated-phone", "virtual-router"])
 def test_the_labs_that_come_with_mplab_can_be_used(name: str) -> None:
-    use = use_lab(CHECKOUT / "router-configs" / "labs" / f"{name}.yaml")
+    use = use_lab(ROOT / "router-configs" / "labs" / f"{name}.yaml")
     assert use.where().keys() == {"wlan0", "rmnet0"}

@@ -11,6 +11,7 @@ from pathlib import Path
 from mplab.analysis.errors import ProgramMissingError
 from mplab.analysis.record.run import Cell
 from mplab.analysis.record.tables import ENDS, FOLDER, LOOPBACK, PROXY
+from mplab.base.places import BIN
 
 TIMEOUT_S = 1800.0
 MAX_MESSAGE_CHARACTERS = 300
@@ -52,7 +53,7 @@ class DecodeJob:
 
 
 def find_mptrace(given: Path | None = None) -> Path:
-    """Return the path of ``mptrace``: ``given``, or in the folder $MPLAB_BIN, or in ``build/bin`` of the checkout.
+    """Return the path of ``mptrace``: ``given``, or in the folder $MPLAB_BIN, or in `BIN`.
 
     Raises:
         ProgramMissingError: there is no executable file at any of these paths.
@@ -62,7 +63,7 @@ def find_mptrace(given: Path | None = None) -> Path:
     else:
         folder = os.environ.get("MPLAB_BIN")
         candidates = [Path(folder) / "mptrace"] if folder else []
-        candidates.append(Path(__file__).resolve().parents[4] / "build" / "bin" / "mptrace")
+        candidates.append(BIN / "mptrace")
     for candidate in candidates:
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate.resolve()

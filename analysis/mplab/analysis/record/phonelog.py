@@ -17,7 +17,9 @@ from typing import TypedDict
 
 import polars as pl
 
-SCHEMA = Path(__file__).parents[4] / "docs" / "schema" / "phone-log.schema.json"
+from mplab.base.places import ROOT
+
+SCHEMA = ROOT / "docs" / "schema" / "phone-log.schema.json"
 
 _BATCH = "batch"
 _SCALARS: dict[str, type[pl.DataType]] = {

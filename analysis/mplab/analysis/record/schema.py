@@ -2,12 +2,13 @@
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NotRequired, TypedDict
 
 import polars as pl
 
-SCHEMA_FILE = Path(__file__).parents[3] / "mptrace" / "schema.json"
+from mplab.base.places import ROOT
+
+SCHEMA_FILE = ROOT / "analysis" / "mptrace" / "schema.json"
 VERSION_KEY = "mptrace.schema"
 """Key of the schema version in the metadata of each Parquet file."""
 

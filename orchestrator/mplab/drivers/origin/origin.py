@@ -12,14 +12,15 @@ from mplab.base.browser.chromium import nss_database
 from mplab.base.errors import DeviceError, check_each, last_words
 from mplab.base.installed import LOCAL, Installed
 from mplab.base.machine import MachineProcess
-from mplab.base.programs import CHECKOUT, DNSMASQ, MPFLEX, NGINX
+from mplab.base.places import cache_folder
+from mplab.base.programs import DNSMASQ, MPFLEX, NGINX
 from mplab.drivers.origin import OriginHost
 from mplab.drivers.origin.cache import build_files, build_sites
 from mplab.drivers.origin.certificates import VALID_FOR, LabAuthority
 from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG, dnsmasq_conf, nginx_argv, nginx_conf
 from mplab.format.sites import ECHO_ADDRESS, ECHO_PORT, SUFFIX, SiteIndex, delay_by_prefix
 
-CACHE_DIR = CHECKOUT / "build" / "origin"
+CACHE_DIR = cache_folder("origin")
 """Folder in which generated sites and files are kept between runs."""
 
 _READY_TIMEOUT_S = 10.0

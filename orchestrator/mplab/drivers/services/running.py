@@ -10,11 +10,11 @@ from pathlib import Path
 from mplab.base.errors import DeviceError, LabNotReadyError, check_each, last_words
 from mplab.base.installed import LOCAL, Installed
 from mplab.base.machine import MachineProcess
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import cache_folder
 from mplab.drivers.origin.certificates import Authority, LabAuthority
 from mplab.drivers.services.protocol import Service, ServiceContext, ServiceHost
 
-CACHE_DIR = CHECKOUT / "build" / "services"
+CACHE_DIR = cache_folder("services")
 """Folder for generated content that is kept between labs."""
 
 _READY_TIMEOUT_S = 15.0

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.fetched import SETUP
 from mplab.base.polling import wait_until
 from mplab.base.ports import free_port
 from mplab.base.programs import APPIUM_DIR, NODE
@@ -52,7 +53,7 @@ class AppiumServer:
         """
         main = self._dir / "node_modules" / "appium" / "index.js"
         if not main.exists():
-            raise LabNotReadyError(f"appium was not found ({main}); install it: make setup")
+            raise LabNotReadyError(f"appium was not found ({main}); install it: {SETUP}")
         self.port = free_port()
         self.log.parent.mkdir(parents=True, exist_ok=True)
         argv = [str(self._node or NODE.path()), str(main), "server", "--address", "127.0.0.1"]

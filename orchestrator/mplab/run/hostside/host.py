@@ -11,15 +11,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
+from packaging.requirements import Requirement
 
-from mplab.base import programs
+from mplab.base import places, programs
+from mplab.base.extras import EXTRAS
 from mplab.format.manifest import GitRecord, HostRecord
 
 _OPTIONAL = ("pesqc2",)
 """Extras that scores use if they are installed."""
 
 LOCKS = ("requirements/lock.txt", "go.mod", "go.sum", "tools/appium/package.json", "tools/appium/package-lock.json")
-"""Files that pin what `make setup` installs, by version and checksum."""
+"""Files that pin the versions that a checkout installs, with checksums."""
 
 
 def describe_host() -> HostRecord:
@@ -49,15 +51,16 @@ def describe_versions(further: Iterable[programs.Program] = ()) -> dict[str, str
     """
     versions = {"mplab": importlib.metadata.version("mplab"), "python": platform.python_version()}
     versions |= programs.versions(further)
-    for name in json.loads((programs.APPIUM_DIR / "package.json").read_text())["dependencies"]:
+    for name in json.loads((places.ROOT / "tools/appium/package.json").read_text())["dependencies"]:
         package = programs.APPIUM_DIR / "node_modules" / name / "package.json"
         versions[name] = json.loads(package.read_text())["version"] if package.exists() else ""
-    for name in _OPTIONAL:
+    names = {
+        requirement.name
+        for requirement in map(Requirement, importlib.metadata.requires("mplab") or ())
+        if requirement.marker is None or any(requirement.marker.evaluate({"extra": extra}) for extra in EXTRAS)
+    }
+    for name in sorted({*names, *_OPTIONAL} - {"mplab"}):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[name] = importlib.metadata.version(name)
-    for requirement in sorted(importlib.metadata.requires("mplab") or []):
-        if "extra ==" not in requirement:
-            name = requirement.split(">=")[0].split("==")[0].split(";")[0].strip()
             versions[name] = importlib.metadata.version(name)
     return versions
 
@@ -78,9 +81,10 @@ def describe_locks(commit: str | None) -> tuple[dict[str, bytes], str]:
         contents = {name: _git_output("show", f"{commit}:{name}") for name in LOCKS}
         if all(contents.values()):
             return contents, f"commit {commit}"
-    paths = {name: programs.CHECKOUT / name for name in LOCKS}
+    paths = {name: places.ROOT / name for name in LOCKS}
     contents_here = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
-    return contents_here, "the checkout that the bundle was made with, since it has not got the commit of the run"
+    where = "installed mplab" if places.INSTALLED else "checkout"
+    return contents_here, f"the {where} that the bundle was made with, since it has not got the commit of the run"
 
 
 def _git(*arguments: str) -> str:
@@ -88,8 +92,10 @@ def _git(*arguments: str) -> str:
 
 
 def _git_output(*arguments: str) -> bytes:
-    """Return the standard output of a git command in this checkout; b"" if the command fails."""
-    argv = ["git", "-C", str(programs.CHECKOUT), *arguments]
+    """Return the standard output of a git command in this checkout; b"" if there is none or the command fails."""
+    if places.INSTALLED:
+        return b""
+    argv = ["git", "-C", str(places.ROOT), *arguments]
     try:
         completed = subprocess.run(argv, capture_output=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from mplab.base import fetched
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import LabNotReadyError
 from mplab.base.files import explained, state_directory
@@ -22,20 +23,37 @@ from mplab.userfiles.labs.lab import LabFile
 from mplab.userfiles.labs.labuse import VIRTUAL, LabUse
 
 
-def check_ready_for(experiment: Experiment) -> None:
-    """Raise LabNotReadyError if something that an experiment needs is missing."""
+def check_ready_for(experiment: Experiment, *, node_packages: bool = True) -> None:
+    """Raise LabNotReadyError if something that an experiment needs is missing.
+
+    Args:
+        experiment: the experiment.
+        node_packages: also check Appium and the other packages that ``mplab setup`` fetches.
+    """
     scenarios = catalog().on(experiment.lab)
     needs_ui = any(scenarios[use.name].needs_ui for use in experiment.scenarios)
-    check_ready(needs_ui=needs_ui, further=programs_of_run(experiment), use=experiment.lab)
+    further = programs_of_run(experiment)
+    check_ready(needs_ui=needs_ui, further=further, use=experiment.lab, node_packages=node_packages)
     check_programs(experiment.hooks)
 
 
-def check_ready(*, needs_ui: bool, further: Iterable[Program] = (), use: LabUse = VIRTUAL) -> None:
-    """Raise LabNotReadyError if this machine lacks a program that the lab needs, or one of the programs `further`."""
+def check_ready(
+    *, needs_ui: bool, further: Iterable[Program] = (), use: LabUse = VIRTUAL, node_packages: bool = True
+) -> None:
+    """Raise LabNotReadyError if this machine lacks a program that the lab needs, or one of the programs `further`.
+
+    Args:
+        needs_ui: scenarios have a user interface: check the browser and, with `node_packages`, Appium.
+        further: additional programs.
+        use: the lab.
+        node_packages: see `check_ready_for`.
+    """
     always, title = (FOR_REAL, "this machine") if use.real else (ALL, "the virtual lab")
     needed = [program for program in always if needs_ui or use.real or program not in FOR_UI]
     needed += [program for program in further if program not in needed]
     missing = [f"{program.name}: {program.remedy}" for program in needed if program.find() is None]
+    if needs_ui and node_packages and (absent := fetched.wrong()):
+        missing.append(f"{', '.join(absent)}: {fetched.SETUP}")
     if missing:
         raise LabNotReadyError(f"{title} is not ready; 'mplab doctor' says more. Missing: " + "; ".join(missing))
     if not use.real:

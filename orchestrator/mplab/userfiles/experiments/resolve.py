@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from mplab.base.errors import InputError
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.base.suggest import describe, unknown
 from mplab.format.abilities import Abilities
 from mplab.format.experiment import LEAST_DEFAULT_TIMEOUT_S, Claim, Ending, ExperimentBase, Matrix, Tolerance
@@ -237,7 +237,7 @@ class _Resolver:
                 contents[path] = next(candidate for candidate in candidates if candidate.is_file()).read_bytes()
             except StopIteration:
                 names = sorted(file.stem for file in folder.glob("*.yaml"))
-                text = f"{unknown(option, name, names)} (files in {folder.relative_to(CHECKOUT)})"
+                text = f"{unknown(option, name, names)} (files in {folder.relative_to(ROOT)})"
                 self._checker.add((*use.options_path, option), text)
         return contents
 

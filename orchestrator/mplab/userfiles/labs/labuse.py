@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from mplab.base.errors import InputError
 from mplab.base.paths import INTERFACES
+from mplab.base.places import LABS, by_name
 from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
 from mplab.format.abilities import Abilities, refusals
@@ -203,10 +204,10 @@ def use_lab(path: Path, phone: str = "") -> LabUse:
 
 
 def find_lab(name: str, folder: Path, phone: str = "") -> LabUse:
-    """Return the lab that a value in an experiment file or option names: ``virtual``, or the path of a lab file.
+    """Return the lab that a value in an experiment file or option names: ``virtual``, or a lab file.
 
     Args:
-        name: the value.
+        name: the value: a path, or the name of a lab file that comes with mplab (``virtual-router``).
         folder: base of a relative path.
         phone: name of the phone; "": the only one of the file.
 
@@ -220,6 +221,8 @@ def find_lab(name: str, folder: Path, phone: str = "") -> LabUse:
         return VIRTUAL
     path = Path(name).expanduser()
     path = path if path.is_absolute() else folder / path
+    if not path.is_file() and (shipped := by_name(Path(name), LABS)).is_file():
+        path = shipped
     if not path.is_file():
         raise NoSuchLabError(
             f"lab {name!r}: no such file: {path}. Allowed: {VIRTUAL_NAME} (the lab on this machine only), or the path "

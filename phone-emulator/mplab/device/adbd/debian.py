@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mplab.base.errors import InputError, LabNotReadyError
-from mplab.base.programs import CHECKOUT, Program
+from mplab.base.places import cache_folder
+from mplab.base.programs import Program
 from mplab.device.adbd.backend import Backend, Channel
 from mplab.device.adbd.connection import Connection, Serve
 from mplab.device.adbd.message import (
@@ -35,7 +36,7 @@ from mplab.device.adbd.message import (
 _LOG = logging.getLogger(__name__)
 
 ADBD = Program("debian-adbd", ("adbd",), (), "adbd", "Debian's adbd for the emulated device")
-UNPACKED = CHECKOUT / "build" / "adbd"
+UNPACKED = cache_folder("adbd")
 """Folder to which ``tools/debian-adbd`` unpacks Debian's adbd with its libraries and its loader."""
 MOUNTED = "/apex/com.android.adbd"
 """Folder on the device at which this machine's folder with Debian's adbd is mounted."""

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from mplab.base.places import BIN
 from mplab.base.programs import IP, Program
 
 MKSH = Program("mksh", ("mksh",), (), "mksh", "the shell of the emulated device: Android's own")
@@ -13,7 +14,7 @@ BUSYBOX = Program("busybox", ("busybox",), (), "busybox-static", "commands of th
 TOYBOX = Program("toybox", ("toybox",), ("--version",), "toybox", "commands of the emulated device: Android's own")
 APPLET = Program(
     "applet",
-    (str(Path(__file__).resolve().parents[4] / "build" / "bin" / "applet"),),
+    (str(BIN / "applet"),),
     ("--version",),
     "",
     "commands of the emulated device",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from mplab.base.configs import render
 from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.fetched import SETUP
 from mplab.base.programs import APPIUM_DIR, NGINX
 from mplab.drivers.origin.config import has_http2_directive
 from mplab.drivers.services import Service, ServiceContext, fetch
@@ -38,7 +39,7 @@ class DashService(Service):
             LabNotReadyError: dash.js is not installed.
         """
         if not LIBRARY.is_file():
-            raise LabNotReadyError(f"dash.js was not found at {LIBRARY}; install it: make setup")
+            raise LabNotReadyError(f"dash.js was not found at {LIBRARY}; install it: {SETUP}")
         build_content(context.cache)
         context.authority.issue(self.name, list(self.hosts))
 

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from mplab.base.errors import InputError
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import INSTALLED
 from mplab.cli.output import out, writing
+from mplab.cli.schema import DIRECTORY, write_schemas
 
 _TEMPLATE = """\
 # yaml-language-server: $schema={schema}
@@ -127,7 +128,9 @@ def init(
         raise InputError(f"{file}: {'an' if kind == 'experiment' else 'a'} {kind} file ends in .yaml")
     name = "".join(c if c.isalnum() else "-" for c in file.stem.lower()).strip("-")[:40] or "first"
     template, steps = _KINDS[kind]
-    where = os.path.relpath(CHECKOUT / "docs" / "schema" / f"{kind}.schema.json", file.resolve().parent)
+    if INSTALLED:
+        write_schemas()
+    where = os.path.relpath(DIRECTORY / f"{kind}.schema.json", file.resolve().parent)
     with writing(file):
         file.write_text(template.format(name=name, file=file, schema=where), encoding="utf-8")
     out.print(f"{file} is written. Next: {steps.format(file=file)}", markup=False)

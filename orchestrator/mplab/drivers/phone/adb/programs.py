@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mplab.base.errors import DeviceError, LabNotReadyError
-from mplab.base.programs import CHECKOUT, LINKEM, MPFLEX, MPTRACE, Program
+from mplab.base.places import BIN
+from mplab.base.programs import LINKEM, MPFLEX, MPTRACE, Program
 from mplab.drivers.phone.adb.link import Link
 
 FOLDER = "/data/local/tmp/mplab"
@@ -33,7 +34,7 @@ def host_file(program: Program, abi: str, label: str) -> Path:
         LabNotReadyError: the program is not built for this ABI; the message states how to build it.
     """
     usual = program.find()
-    candidates = [CHECKOUT / "build" / "bin" / abi / program.name, *([usual] if usual else [])]
+    candidates = [BIN / abi / program.name, *([usual] if usual else [])]
     for candidate in candidates:
         if candidate.is_file() and abi_of(candidate) == abi:
             return candidate

@@ -10,9 +10,10 @@ from docker import DockerClient
 from docker.errors import APIError, DockerException, ImageNotFound
 
 from mplab.base.errors import LabNotReadyError
-from mplab.base.programs import CHECKOUT, Program
+from mplab.base.places import cache_folder
+from mplab.base.programs import Program
 
-CACHE_DIR = CHECKOUT / "build" / "docker-base"
+CACHE_DIR = cache_folder("docker-base")
 """Folder that caches the archive from which the base image is made."""
 MMDEBSTRAP = Program("mmdebstrap", ("mmdebstrap",), ("--version",), "mmdebstrap", "makes the base image")
 SUITE = "bookworm"

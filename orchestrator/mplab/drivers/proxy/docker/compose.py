@@ -11,6 +11,7 @@ from typing import TypedDict
 from ruamel.yaml import YAML
 
 from mplab.base.errors import LabNotReadyError
+from mplab.base.packages import install
 from mplab.base.programs import PROXY_DIR
 from mplab.drivers.proxy.docker.tunnel import near
 
@@ -81,7 +82,7 @@ def compose_command() -> tuple[str, ...]:
         if result.returncode == 0:
             return command
     raise LabNotReadyError(
-        "neither 'docker compose' nor 'docker-compose' was found; install it: apt-get install docker-compose"
+        f"neither 'docker compose' nor 'docker-compose' was found; install it: {install('docker-compose')}"
     )
 
 

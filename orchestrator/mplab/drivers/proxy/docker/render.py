@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import secrets
 import shutil
 import time
@@ -16,7 +17,8 @@ from mplab.base.configs import render, write_private
 from mplab.base.endpoints import PORTS as LISTENERS
 from mplab.base.errors import LabNotReadyError
 from mplab.base.machine import CommandResult
-from mplab.base.programs import CHECKOUT, PROXY_DIR
+from mplab.base.places import ROOT
+from mplab.base.programs import PROXY_DIR
 from mplab.drivers.origin.certificates import LabAuthority
 from mplab.drivers.origin.origin import Origin
 from mplab.drivers.proxy.docker.layout import PRIVATE, InImages
@@ -221,7 +223,7 @@ def load_rendered(directory: Path) -> Rendered | None:
 def _key(settings: RenderSettings) -> str:
     """Return a hash of all inputs of the configurations: settings, templates, services and code."""
     digest = hashlib.sha256(json.dumps(asdict(settings)).encode())
-    ours = CHECKOUT / "orchestrator" / "mplab" / "drivers"
+    ours = Path(__file__).parents[2]
     files = [
         Path(sites.__file__),
         ours / "proxy" / "settings.py",
@@ -230,7 +232,7 @@ def _key(settings: RenderSettings) -> str:
     for folder in (ours / "origin", PROXY_DIR):
         files += [path for path in folder.rglob("*") if path.suffix in {".py", ".j2", ".yaml"}]
     for path in sorted(files):
-        digest.update(str(path.relative_to(CHECKOUT)).encode() + b"\0" + path.read_bytes())
+        digest.update(os.path.relpath(path, ROOT).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]
 
 

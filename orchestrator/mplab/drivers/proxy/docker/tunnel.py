@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 
 from mplab.base.errors import LabNotReadyError
+from mplab.base.packages import install
 from mplab.base.polling import wait_until
 
 SSH = "ssh://"
@@ -118,7 +119,7 @@ def _try(url: str) -> None:
         LabNotReadyError: the test connection failed.
     """
     if shutil.which("ssh") is None:
-        raise _failure(url, "no ssh on this machine: apt-get install openssh-client")
+        raise _failure(url, f"no ssh on this machine: {install('openssh-client')}")
     try:
         result = subprocess.run(
             _argv(url, "ControlPath=none", command=_DIAL),

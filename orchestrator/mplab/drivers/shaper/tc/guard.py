@@ -15,10 +15,10 @@ import re
 from dataclasses import asdict, dataclass
 
 from mplab.base.machine import CommandResult
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.drivers.shaper.tc.shell import Shell, quote
 
-SCRIPT = CHECKOUT / "router-configs" / "openwrt" / "mplab-guard"
+SCRIPT = ROOT / "router-configs" / "openwrt" / "mplab-guard"
 NOT_OURS = 3
 """Exit code of the guard script: the given owner does not hold the machine (any more)."""
 NOT_WRITABLE = 4

@@ -9,6 +9,7 @@ from pydantic import Field
 from mplab.base import programs
 from mplab.base.deferred import deferred
 from mplab.base.errors import MplabError
+from mplab.base.extras import require
 from mplab.base.findings import Finding
 from mplab.drivers.shaper.driver import InsideDriver, Wiring
 from mplab.drivers.shaper.openwrt.driver import RadioFile
@@ -51,7 +52,12 @@ class Virtual(InsideDriver[VirtualRouterFile]):
         return VirtualRouter(machine, node=node, wiring=wiring, directory=directory, log=log)
 
     def describe(self) -> dict[str, str]:
-        """Return the versions of the router's parts on this host by name: kernel, tc, busybox, dropbear."""
+        """Return the versions of the router's parts on this host by name: kernel, tc, busybox, dropbear.
+
+        Raises:
+            LabNotReadyError: a part, or the extra ``phones``, is missing.
+        """
+        require("phones")
         parts = (programs.TC, programs.BUSYBOX, programs.DROPBEAR)
         return {"kernel": kernel_release(), **{program.name: program.version() for program in parts}}
 

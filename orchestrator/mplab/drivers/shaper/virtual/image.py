@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mplab.base.errors import LabNotReadyError
+from mplab.base.packages import install
 from mplab.base.programs import BUSYBOX, DROPBEAR, DROPBEARKEY, ETHTOOL, TC, Program
 
 MODULES = Path("/usr/lib/uml/modules")
@@ -140,7 +141,7 @@ def kernel_release() -> str:
     """
     releases = sorted(path.name for path in MODULES.iterdir()) if MODULES.is_dir() else []
     if not releases:
-        raise LabNotReadyError(f"no modules of the user-mode kernel in {MODULES}: apt-get install user-mode-linux")
+        raise LabNotReadyError(f"no modules of the user-mode kernel in {MODULES}: {install('user-mode-linux')}")
     return releases[-1]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
-from mplab.base.programs import CHECKOUT
+from mplab.base.places import ROOT
 from mplab.base.suggest import unknown
 from mplab.format.units import SizeBytes
 
@@ -17,7 +17,7 @@ TRIGGERS: tuple[Trigger, ...] = ("tail", "stall", "buffer")
 PINNED = frozenset({"backup", "single"})
 """Schedulers that use only one path as long as it works."""
 
-POLICIES_DIR = CHECKOUT / "mpflex" / "policies"
+POLICIES_DIR = ROOT / "mpflex" / "policies"
 
 
 def policy_names() -> list[str]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from mplab.base.deferred import deferred
 from mplab.base.errors import MplabError
+from mplab.base.extras import require
 from mplab.base.findings import Finding
 from mplab.base.programs import ADB, Program
 from mplab.drivers.phone.kernel import PhoneFacts
@@ -71,7 +72,8 @@ class AdbPhones(PhoneDriver):
         return f"phones.{name} is the Android device {_adb(settings).serial or 'that is connected'}"
 
     def programs(self, settings: PhoneFile | None) -> list[Program]:
-        """Return adb. See `PhoneDriver`."""
+        """Return adb. Raises LabNotReadyError without the extra ``phones``. See `PhoneDriver`."""
+        require("phones")
         return [ADB]
 
     def facts(self, settings: PhoneFile | None) -> PhoneFacts:

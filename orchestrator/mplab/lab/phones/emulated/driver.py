@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from mplab.base.deferred import deferred
+from mplab.base.extras import require
 from mplab.base.findings import Finding
 from mplab.base.programs import ADB, Program
 from mplab.base.suggest import unknown
@@ -83,7 +84,12 @@ class EmulatedPhones(PhoneDriver):
         return unrooted_refusals(link, name) if settings.unrooted else iter(())
 
     def programs(self, settings: PhoneFile | None) -> list[Program]:
-        """Return adb and the programs of the emulated device. See `PhoneDriver`."""
+        """Return adb and the programs of the emulated device. See `PhoneDriver`.
+
+        Raises:
+            LabNotReadyError: the extra ``phones`` is not installed.
+        """
+        require("phones")
         with deferred("slow to import"):
             from mplab.device.system.toolbox import programs
         return [*programs(), ADB]

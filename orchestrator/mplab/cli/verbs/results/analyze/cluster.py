@@ -1,6 +1,5 @@
 """``mplab analyze --cluster``: many runs, on the processes of a Dask cluster."""
 
-import importlib.util
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import typer
 from rich.text import Text
 
 from mplab.base.deferred import deferred
-from mplab.base.errors import InputError, LabNotReadyError
+from mplab.base.errors import InputError
 from mplab.cli.options import find_run
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.run_display import print_summary
@@ -77,8 +76,6 @@ def analyze_on_cluster(options: Asked, names: Sequence[str], runs: str, *, all_r
         LabNotReadyError: Dask is not installed.
         typer.Exit: with code 1, if some runs could not be analysed.
     """
-    if missing := [name for name in ("distributed", "fsspec") if importlib.util.find_spec(name) is None]:
-        raise LabNotReadyError(f"--cluster needs {', '.join(missing)}: pip install 'mplab[cluster]'")
     with deferred("slow to import, needed only here"):
         from mplab.analysis.cluster.address import Keys, parse
         from mplab.analysis.cluster.connect import connected

@@ -1,0 +1,47 @@
+"""Fetch Appium and its browser driver, which scenarios with a browser need; prints sizes before it does."""
+
+from typing import Annotated
+
+import typer
+
+from mplab.base import fetched
+from mplab.base.errors import InputError
+from mplab.base.programs import APPIUM_DIR
+from mplab.cli.output import err
+
+
+def setup(
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be fetched.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove what was fetched.")] = False,
+) -> None:
+    if dry_run and remove:
+        raise InputError("--dry-run and --remove: give only one of them")
+    if remove:
+        done = "removed" if fetched.remove() else "nothing to remove"
+        err.print(f"{APPIUM_DIR}: {done}", soft_wrap=True)
+        return
+    complete(dry_run=dry_run)
+
+
+def complete(*, dry_run: bool = False) -> None:
+    """Fetch the Node packages that are missing, and print what is fetched, its size, its place and how to undo it.
+
+    Args:
+        dry_run: only print.
+
+    Raises:
+        LabNotReadyError: see `fetched.fetch`.
+    """
+    missing = fetched.wrong()
+    if not missing:
+        if dry_run:
+            err.print(f"Appium and its drivers are complete: {APPIUM_DIR}", soft_wrap=True)
+        return
+    err.print(f"── Node packages: {', '.join(missing)}", soft_wrap=True)
+    err.print(
+        f"   {fetched.DOWNLOAD_MB} MB to download, {fetched.DISK_MB} MB in {APPIUM_DIR} (undo: mplab setup --remove)",
+        soft_wrap=True,
+    )
+    if not dry_run:
+        fetched.fetch()
