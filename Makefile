@@ -15,7 +15,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo lint test test-docker setup android system pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema clean
+.PHONY: help demo lint test test-docker setup android system pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos docs lock schema clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -112,10 +112,15 @@ bench-chaos: setup  ## mpflex while paths and programs fail: 30 minutes; BENCH_C
 
 lock:  ## resolve Python versions again (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	  --extra toolchain --extra dev --extra cluster pyproject.toml -o requirements/lock.txt
+	  --extra toolchain --extra dev --extra cluster --extra docs pyproject.toml -o requirements/lock.txt
 
-schema: setup  ## write docs/schema/*.json again
+schema: setup  ## write docs/schema/*.json and docs/reference/*.md again
 	$(VENV)/bin/python -m mplab.cli.schema
+	$(VENV)/bin/python -m mplab.cli.reference
+
+docs: $(VENV)/.complete  ## the manual as a site with search, in build/site; dead links and anchors are errors
+	$(VENV)/bin/properdocs build --quiet
+	@echo "Read it with: python3 -m http.server -d build/site"
 
 clean:  ## remove everything that was built or installed here (not the runs)
 	rm -rf $(VENV) .tox build tools/appium/node_modules

@@ -159,7 +159,7 @@ print(json.dumps(done))
 
 def example() -> str:
     """Return the package that the manual shows."""
-    page = (CHECKOUT / "docs" / "routers.md").read_text(encoding="utf-8")
+    page = (CHECKOUT / "docs" / "how-to" / "add-a-kind-of-router.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     return str(code)
 
