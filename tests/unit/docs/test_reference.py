@@ -19,5 +19,14 @@ def test_a_committed_page_is_up_to_date(name: str, made: dict[str, str]) -> None
     assert (DIRECTORY / name).read_text(encoding="utf-8") == made[name], "run 'python -m mplab.cli.reference'"
 
 
+def test_every_key_and_every_option_has_a_meaning(made: dict[str, str]) -> None:
+    """Exempt are swept keys, which mean the same as the keys of a path."""
+    for name, page in made.items():
+        for section in page.split("\n## "):
+            if not section.startswith("`sweep"):
+                rows = [line for line in section.splitlines() if line.startswith("| `")]
+                assert [row for row in rows if not row.split(" | ")[-1].strip(" |")] == [], name
+
+
 def test_every_page_is_committed(made: dict[str, str]) -> None:
     assert {path.name for path in DIRECTORY.glob("*.md")} == set(made)
