@@ -119,7 +119,7 @@ schema: setup  ## write docs/schema/*.json and docs/reference/*.md again
 	$(VENV)/bin/python -m mplab.cli.reference
 
 docs: $(VENV)/.complete  ## the manual as a site with search, in build/site; dead links and anchors are errors
-	$(VENV)/bin/properdocs build --quiet
+	$(VENV)/bin/properdocs build
 	@echo "Read it with: python3 -m http.server -d build/site"
 
 clean:  ## remove everything that was built or installed here (not the runs)

@@ -1,4 +1,4 @@
-"""Write the generated pages of the manual, docs/reference/: commands, keys of files, scenarios.
+"""Write the generated pages of the manual, docs/reference/: commands, keys of files, scenarios, tables of results.
 
 ``python -m mplab.cli.reference [FOLDER]`` writes all of them. A test compares them with the code.
 """
@@ -14,6 +14,7 @@ from typing import Any
 import typer.main
 from typer.core import TyperArgument, TyperGroup
 
+from mplab.analysis.results.columns import markdown
 from mplab.base.programs import CHECKOUT
 from mplab.cli.main import app
 from mplab.cli.output import duration
@@ -61,7 +62,7 @@ _FILES = {
 def pages() -> dict[str, str]:
     """Return file name → content of the generated pages."""
     files = {f"{name}.md": _file_page(*about) for name, about in _FILES.items()}
-    return {"commands.md": _commands(), "scenarios.md": _scenarios(), **files}
+    return {"commands.md": _commands(), "scenarios.md": _scenarios(), "result-tables.md": _result_tables(), **files}
 
 
 def write_pages(directory: Path = DIRECTORY) -> None:
@@ -315,6 +316,11 @@ def _metric(metric: Mapping[str, Any]) -> tuple[str, ...]:
     name = f"**`{metric['name']}`**" if metric["headline"] else f"`{metric['name']}`"
     labels = ", ".join(f"`{label}`" for label in metric["labels"])
     return name, metric["title"], metric["unit"], metric["better"], labels, metric["source"]
+
+
+def _result_tables() -> str:
+    intro = "`mplab results query` reads these tables; [results of many runs](../results.md) explains them."
+    return _page("Tables of results", intro, ["", *markdown().rstrip().splitlines()])
 
 
 if __name__ == "__main__":
