@@ -15,7 +15,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help announce demo check coverage lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema wheels lowest clean
+.PHONY: help announce demo check coverage lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos docs lock schema wheels lowest clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -127,10 +127,15 @@ bench-chaos: setup  ## mpflex while paths and programs fail: 30 minutes; BENCH_C
 
 lock:  ## resolve Python versions again (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	  --extra toolchain --extra dev --extra all pyproject.toml -o requirements/lock.txt
+	  --extra toolchain --extra dev --extra all --extra docs pyproject.toml -o requirements/lock.txt
 
-schema: setup  ## write docs/schema/*.json again
+schema: setup  ## write docs/schema/*.json and docs/reference/*.md again
 	$(VENV)/bin/python -m mplab.cli.schema
+	$(VENV)/bin/python -m mplab.cli.reference
+
+docs: $(VENV)/.complete  ## the manual as a site with search, in build/site; dead links and anchors are errors
+	$(VENV)/bin/properdocs build
+	@echo "Read it with: python3 -m http.server -d build/site"
 
 lowest: setup  ## unit tests with the oldest dependencies that pyproject.toml allows
 	$(VENV)/bin/tox -e lowest

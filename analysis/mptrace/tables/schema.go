@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // WriteSchemaJSON writes the documentation of all tables as JSON: {"schema": 2,
@@ -51,7 +52,7 @@ func WriteSchemaMarkdown(w io.Writer) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "### %s\n\n%s.\n\n| column | type | unit | meaning |\n| --- | --- | --- | --- |\n", t.Name, sentence(t.Doc))
+		fmt.Fprintf(&b, "### %s\n\n%s\n\n| column | type | unit | meaning |\n| --- | --- | --- | --- |\n", t.Name, wrapped(sentence(t.Doc)))
 		for _, c := range t.Columns {
 			kind := c.Type
 			if c.Nullable {
@@ -64,4 +65,25 @@ func WriteSchemaMarkdown(w io.Writer) error {
 	return err
 }
 
-func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] + "." }
+
+// wrapped returns s in lines of at most 120 columns.
+func wrapped(s string) string {
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(s) {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case column == 0:
+		case column+1+length > 120:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += length
+	}
+	return b.String()
+}

@@ -80,9 +80,7 @@ def lab_schema() -> Schema:
     """Return the schema of a lab file. It does not check that a phone's router is among the routers."""
     fields = (*LabFile.model_fields.items(), *PhoneFile.model_fields.items())
     entries = [model for name, field in fields if name in _OF_SHAPERS for model in models_in(field.annotation)]
-    parts = [
-        model for entry in entries for field in entry.model_fields.values() for model in models_in(field.annotation)
-    ]
+    parts = [part for entry in entries for part in _parts_of(entry)]
     schema = _schema(LabFile, PhoneFile, AttachmentFile, *dict.fromkeys([*entries, *parts]))
     _all_phones(schema)
     _no_other_names(schema)
@@ -93,6 +91,11 @@ _OF_SHAPERS = ("routers", "servers", "root_shell")
 """Keys of a lab file whose values are defined by the drivers of shapers."""
 
 
+def _parts_of(model: type[BaseModel]) -> list[type[BaseModel]]:
+    """Return the models of a model's fields."""
+    return [part for field in model.model_fields.values() for part in models_in(field.annotation)]
+
+
 def _all_phones(schema: Schema) -> None:
     """Add the keys of every kind of phone to the schema of a phone.
 
@@ -100,7 +103,8 @@ def _all_phones(schema: Schema) -> None:
     """
     properties = schema["$defs"][PhoneFile.__name__]["properties"]
     for name in PHONES:
-        of_kind = _schema(phone_kind(name).settings)
+        settings = phone_kind(name).settings
+        of_kind = _schema(settings, *_parts_of(settings))
         schema["$defs"] = of_kind.get("$defs", {}) | schema["$defs"]
         properties |= {key: entry for key, entry in of_kind["properties"].items() if key not in properties}
     titles = (f"'{name}' is {phone_kind(name).title}" for name in PHONES)

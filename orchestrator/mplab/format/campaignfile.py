@@ -31,10 +31,12 @@ class RetentionFile(FileModel):
 
     compress_after: AgeS | None = Field(None, description="Age of a run at which its captures are compressed (gzip).")
     captures: AgeS | None = Field(
-        None, description="Age of a run at which its captures are removed; tables, scores and reports stay."
+        None,
+        description="Age of a run at which its captures are removed; tables, scores and reports stay. Runs that were "
+        "not analysed keep theirs.",
     )
     runs: AgeS | None = Field(None, description="Age at which a whole run is removed.")
-    keep_last: int = Field(5, ge=1, description="Number of finished runs of each experiment that lose nothing.")
+    keep_last: int = Field(5, ge=1, description="Number of newest finished runs of each experiment that lose nothing.")
     keep: tuple[Name, ...] = Field((), description="Tags of experiments whose runs are never changed.")
 
     @model_validator(mode="after")
@@ -100,7 +102,9 @@ MailAddress = Annotated[
 class WebhookFile(FileModel):
     """Receiver of messages by HTTP POST."""
 
-    url_file: str = Field(min_length=1, description="File with the URL, a secret, in one line; mode 600.")
+    url_file: str = Field(
+        min_length=1, description="File with the URL, a secret, in one line; mode 600. https, or http to loopback."
+    )
     format: Literal["json", "text"] = Field(
         "json", description="json: an object with text, for Slack, Mattermost and programs; text: for ntfy."
     )
@@ -118,7 +122,7 @@ class MailFile(FileModel):
     port: int | None = Field(
         None, ge=1, le=65535, description="Port of the server; 587 with starttls, 465 with tls, 25 with none."
     )
-    user: str = Field("", description="User name for the login; empty: no login.")
+    user: str = Field("", description="User name for the login, with password_file; empty: no login.")
     password_file: str = Field("", description="File with the user's password in one line; mode 600.")
     tls: Literal["starttls", "tls", "none"] = Field(
         "starttls", description="Encryption; none: only for a server on this machine."
@@ -233,7 +237,9 @@ class CampaignFile(FileModel):
     title: str = Field("", description="For people; default: the name.")
     experiments: tuple[Entry, ...] = Field(min_length=1, description="The experiments.")
     order: Literal["written", "shuffled"] = Field(
-        "written", description="Order in which they start; 'shuffled': another one each night."
+        "written",
+        description="Order in which they start. shuffled: a new one each night, so that no experiment always runs "
+        "late.",
     )
     at_once: int | None = Field(None, ge=1, description="Maximum number of runs at the same time; default: no limit.")
     tries: int = Field(3, ge=1, le=20, description="Maximum number of times that a run is started or resumed.")

@@ -15,11 +15,11 @@ from mplab.base.places import ROOT
 @pytest.fixture
 def example() -> tuple[ModuleType, ModuleType]:
     """Return scenario and scores of the example in the manual."""
-    text = (ROOT / "docs" / "scenarios.md").read_text()
+    text = (ROOT / "docs" / "how-to" / "add-a-scenario.md").read_text()
     modules = []
     for name, source in zip(("scenario", "scores"), re.findall(r"```python\n(.*?)```", text, re.DOTALL), strict=True):
         module = ModuleType(f"manual_{name}")
-        exec(compile(source, f"docs/scenarios.md ({name})", "exec"), module.__dict__)  # noqa: S102 - our own manual
+        exec(compile(source, f"docs/how-to/add-a-scenario.md ({name})", "exec"), module.__dict__)  # noqa: S102 - our own manual
         modules.append(module)
     return modules[0], modules[1]
 

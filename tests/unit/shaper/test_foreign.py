@@ -161,7 +161,7 @@ print(json.dumps(done))
 
 def example() -> str:
     """Return the package that the manual shows."""
-    page = (ROOT / "docs" / "routers.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "add-a-kind-of-router.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     return str(code)
 

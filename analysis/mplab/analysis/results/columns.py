@@ -1,6 +1,6 @@
 """Define the result tables, which have rows from many runs: columns, types, units and meanings.
 
-The frames and the index are made with these definitions. A test compares docs/results.md with them.
+The frames and the index are made with these definitions. docs/reference/result-tables.md is made from them.
 """
 
 from dataclasses import dataclass
@@ -192,16 +192,12 @@ RESULT_TABLES: dict[str, ResultTable] = {
 
 
 def markdown() -> str:
-    """Return the definitions of all tables as Markdown, in the form of docs/results.md."""
+    """Return the definitions of all tables as Markdown, in the form of docs/reference/result-tables.md."""
     parts = []
     for table in RESULT_TABLES.values():
         rows = "\n".join(f"| `{field.name}` | {_TYPES[str(field.type)]} | {field.doc} |" for field in table.fields)
-        parts.append(f"### {table.name}\n\n{table.doc}\n\n| column | type | |\n| --- | --- | --- |\n{rows}\n")
+        parts.append(f"## {table.name}\n\n{table.doc}\n\n| column | type | meaning |\n| --- | --- | --- |\n{rows}\n")
     return "\n".join(parts)
 
 
 _TYPES = {"String": "text", "Int64": "whole number", "Float64": "number", "Boolean": "truth", str(TIME): "time"}
-
-
-if __name__ == "__main__":
-    print(markdown())

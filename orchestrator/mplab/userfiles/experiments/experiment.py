@@ -78,13 +78,16 @@ class IntervalFile(FileModel):
 
     metric: str = Field(min_length=1, description="Name of the metric.")
     within: Annotated[Percent, Field(gt=0)] = Field(
-        description="Maximum half-width of an interval, in percent of the median."
+        description="Maximum half-width of an interval, relative to a median: for a difference that of the reference."
     )
     of: Literal["differences", "medians"] = Field(
         "differences",
-        description="differences: of each transport from the best single path, by block; medians: of each transport.",
+        description="Intervals to check. differences: of each transport from the best single path, and between "
+        "multipath transports, paired by block; medians: of each transport.",
     )
-    after: int = Field(6, ge=3, le=1000, description="Minimum number of blocks.")
+    after: int = Field(
+        6, ge=3, le=1000, description="Minimum number of blocks; below 6, the signed ranks have no interval."
+    )
     scenarios: tuple[str, ...] = Field(
         (), description="Labels of the scenarios that the rule is about; all by default."
     )
@@ -156,10 +159,18 @@ class ClaimFile(FileModel):
     against: tuple[str, ...] = Field(
         min_length=1, description="Labels of the transports that it is compared with; the best of them counts."
     )
-    gain: tuple[Percent, ...] = Field(min_length=2, max_length=2, description="Smallest and largest claimed gain.")
+    gain: tuple[Percent, ...] = Field(
+        min_length=2,
+        max_length=2,
+        description="Smallest and largest claimed gain, as a share of the other transport's value: [11 %, 49 %].",
+    )
     scenarios: tuple[str, ...] = Field((), description="Labels of the scenarios that it is about; all by default.")
     links: tuple[str, ...] = Field((), description="Link conditions that it is about; all by default.")
-    against_link: str = Field("", description="Link condition of the other transports, if it differs.")
+    against_link: str = Field(
+        "",
+        description="Link condition of the other transports, if it differs: to compare a far proxy with a near one. "
+        "The transports can then be the same.",
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -181,8 +192,8 @@ class ExperimentFile(FileModel):
     mplab: Annotated[int, BeforeValidator(parse_format), WithJsonSchema({"const": FORMAT})] = Field(
         description="Format of this file."
     )
-    name: Name = Field(description="Part of the run directory's name.")
-    title: str = Field("", description="For people; default: the name.")
+    name: Name = Field(description="Part of the run directory's name: 1 to 40 of a-z, 0-9 and '-'.")
+    title: str = Field("", description="Heading of the report; default: the name.")
     extends: str | None = Field(
         None, min_length=1, description="An experiment file, relative to this one, whose keys are inherited."
     )
@@ -194,30 +205,49 @@ class ExperimentFile(FileModel):
     )
     repetitions: int = Field(1, ge=1, le=1000, description="Number of repetitions of every combination.")
     lab: str = Field(
-        VIRTUAL_NAME, min_length=1, description=f"Lab of the run: '{VIRTUAL_NAME}', or the path of a lab file."
+        VIRTUAL_NAME,
+        min_length=1,
+        description=f"Lab of the run: '{VIRTUAL_NAME}', or the path of a lab file, relative to this file; --lab "
+        "overrides it.",
     )
     transports: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {options, label}}.")
     links: tuple[LinkUse, ...] = Field(min_length=1, description="Names of link conditions, or conditions.")
     scenarios: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {parameters, label}}.")
     tolerance: ToleranceFile = Field(
         ToleranceFile(),
-        description="Maximum difference between probed and requested link; beyond it, a cell is invalid.",
+        description="Maximum difference between probed and requested link, more than 0 %; beyond it, a cell is "
+        "invalid.",
     )
-    congestion_control: CongestionControl = Field("cubic", description="Congestion control of agent, proxy and origin.")
-    capture: Capture = Field("headers", description="Part of each packet that captures keep.")
-    retries: int = Field(1, ge=0, le=5, description="Number of further attempts at a cell that failed.")
+    congestion_control: CongestionControl = Field(
+        "cubic", description="Congestion control of agent and proxy; also of the origin, if the host permits it."
+    )
+    capture: Capture = Field(
+        "headers",
+        description="Part of each packet that captures keep. 'payload' also keeps the TLS keys of the browser: "
+        "everyone with the run can then decrypt its captures.",
+    )
+    retries: int = Field(
+        1,
+        ge=0,
+        le=5,
+        description="Number of further attempts at a cell that is not ok; attempts in which a program of the lab "
+        "ended do not count.",
+    )
     cell_timeout: DurationS | None = Field(
         None,
         description="Longest time for one attempt at a cell; default: that of the slowest scenario, at least 120 s.",
     )
     rest: Annotated[DurationS, Field(le=120)] = Field(
-        0.0, description="Pause before each attempt at a cell, so that radios and hosts become idle."
+        0.0,
+        description="Pause before each attempt at a cell, at most 120 s, so that radios and hosts become idle. It is "
+        "part of the cell's hash, but does not count for cell_timeout.",
     )
     include: tuple[CellsFile, ...] = Field((), description="The combinations that are run; all by default.")
     exclude: tuple[CellsFile, ...] = Field((), description="Of these, the combinations that are not run.")
     grouped_by: tuple[Factor, ...] = Field(
         (),
-        description="Factors that change seldom within a block, the first one most seldom.",
+        description="Factors that are kept together within a block, the first one changes least often; the others "
+        "stay shuffled.",
     )
     max: Annotated[DurationS, Field(gt=0)] | None = Field(
         None, description="Maximum duration of the run: a block that would end later is not started."
@@ -228,11 +258,13 @@ class ExperimentFile(FileModel):
         HooksFile.model_validate({}), description="Commands that this host runs around the run and its cells."
     )
     notes: str = Field("", description="For the report.")
-    tags: tuple[Name, ...] = Field((), description="Words to find the run by.")
+    tags: tuple[Name, ...] = Field((), description="Search words for the run.")
     claims: tuple[ClaimFile, ...] = Field(
         (), description="Claims of a paper, which the report compares with the measured values."
     )
-    budgets: BudgetsByMetric = Field({}, description="Limits of metrics: one or several for each metric.")
+    budgets: BudgetsByMetric = Field(
+        {}, description="Limits of metrics: one or several for each metric. A broken one ends the run with exit code 4."
+    )
 
 
 @dataclass(frozen=True)

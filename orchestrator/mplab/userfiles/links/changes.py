@@ -45,7 +45,7 @@ _Time = Annotated[DurationS, AfterValidator(_within)]
 class ChangeFile(FileModel):
     """One change as written in a file. Properties without a key stay unchanged."""
 
-    at: _Time = Field(description="Time since the start of the scenario.")
+    at: _Time = Field(description="Time since the start of the scenario, at most 1 h.")
     path: PathName = Field(description="The path that changes.")
     down: DirectionKey = Field(
         default=None, description="New rate towards the phone, or other new values of this direction."
@@ -53,7 +53,7 @@ class ChangeFile(FileModel):
     up: DirectionKey = Field(
         default=None, description="New rate from the phone, or other new values of this direction."
     )
-    rtt: DurationMs = Field(default=0.0, description="New round-trip time.")
+    rtt: DurationMs = Field(default=0.0, description="New round-trip time; half of it in each direction.")
     loss: LossKey = Field(default=0.0, description="New share of packets lost at random, or {p, r, good, bad}.")
     jitter: DurationMs = Field(default=0.0, description="New variation of the one-way delay.")
     distribution: Distribution = Field(default="uniform", description="New distribution of the jitter.")
@@ -61,22 +61,35 @@ class ChangeFile(FileModel):
     duplicate: Percent = Field(default=0.0, description="New share of packets that are duplicated.")
     queue: QueueKey = Field(default=Queue(), description="New queue.")
     interface: Literal["down", "up"] = Field(
-        default=_UNSAID, description="The phone's interface is switched off or on; its addresses and routes go with it."
+        default=_UNSAID,
+        description="down: switch the phone's interface off. As on Android, its address, routes, rules and MPTCP end "
+        "point are removed, and TCP sockets of the address are closed. up: restore all of them.",
     )
     radio: Literal["off", "on"] = Field(
-        default=_UNSAID, description="The path loses everything, while the phone's interface stays up."
+        default=_UNSAID,
+        description="off: the path loses every packet at the access point, and the phone's interface stays up; on: "
+        "the path works again.",
     )
     access_point: Literal["new"] = Field(
-        default=_UNSAID, description="The access point is lost; another one gives the interface another address."
+        default=_UNSAID,
+        description="new: the interface goes down; after 'gone' it comes up with another address, the radio on and "
+        "the other new values in force. Connections from the old address are dead.",
     )
-    gone: _Time = Field(default=DEFAULT_GONE_S, description="Time without an access point.")
+    gone: _Time = Field(
+        default=DEFAULT_GONE_S, description="Time without an access point; only with access_point, default: 3 s."
+    )
     route: Literal["default"] = Field(
-        default=_UNSAID, description="The phone's default route goes over this path from now on."
+        default=_UNSAID, description="The phone's default route uses this path from now on."
     )
     multipath: Literal["on", "off", "backup"] = Field(
-        default=_UNSAID, description="Use of the interface by kernel Multipath TCP."
+        default=_UNSAID,
+        description="Use of the interface by kernel Multipath TCP. off: close its subflows; backup: use them only if "
+        "no other subflow works. The cell records if that had no effect.",
     )
-    over: _Time = Field(default=0.0, description="Duration of a change in steps.")
+    over: _Time = Field(
+        default=0.0,
+        description="Duration of a change in steps. Not for queue, distribution, burst losses, traces and words.",
+    )
     steps: int = Field(
         default=0, ge=2, le=1000, description="Number of steps; the first is at 'at', the last after 'over'."
     )

@@ -28,12 +28,14 @@ class LinkFile(FileModel):
     model_config = ConfigDict(title="mplab link condition")
 
     title: str = Field("", description="For people; default: the name.")
-    source: str = Field("", description="Where the numbers come from.")
+    source: str = Field("", description="Where the numbers come from: a paper with its section, a measurement.")
     extends: str = Field("", description="Name of the condition that this one changes; it inherits the rest.")
-    wifi: PathFile
-    lte: PathFile
+    wifi: PathFile = Field(description="The WiFi path.")
+    lte: PathFile = Field(description="The LTE path.")
     core_rtt: DurationMs = Field(
-        0.0, description="Round-trip time between the proxy and every server, in addition to each server's own delay."
+        0.0,
+        description="Round-trip time between the proxy and every server, added to the server's own. To move the proxy "
+        "towards the phone, make the rtt of the paths smaller and this larger by the same amount.",
     )
     changes: tuple[ChangeFile, ...] = Field((), description="Changes of the paths while a scenario runs.")
     sweep: SweepFile | None = Field(None, description="Keys of the paths with several values: one condition for each.")

@@ -97,13 +97,14 @@ class BurstLossFile(FileModel):
     """Burst losses (Gilbert-Elliott model)."""
 
     p: Annotated[Percent, Field(gt=0)] = Field(
-        description="Probability per packet of a change from the good to the bad state."
+        description="Probability of the transition from the good to the bad state after a packet; more than 0 %."
     )
     r: Annotated[Percent, Field(gt=0)] = Field(
-        description="Probability per packet of a change from the bad to the good state."
+        description="Probability of the transition from the bad to the good state; more than 0 %. Bursts have 1 / r "
+        "packets on average."
     )
-    good: Percent = Field(0.0, description="Share lost in the good state.")
-    bad: Percent = Field(100.0, description="Share lost in the bad state.")
+    good: Percent = Field(0.0, description="Loss rate in the good state.")
+    bad: Percent = Field(100.0, description="Loss rate in the bad state.")
 
     def model(self) -> GilbertElliott:
         """Return the Gilbert-Elliott model with the probabilities and loss rates that the file gives, in percent."""
@@ -113,8 +114,10 @@ class BurstLossFile(FileModel):
 class QueueFile(FileModel):
     """A queue with its discipline."""
 
-    length: QueueLength = Field(Queue(), description="Bytes or 'N packets'.")
-    discipline: Discipline = Field("drop-tail", description="Queue discipline.")
+    length: QueueLength = Field(Queue(), description="Size, at least one full packet (1514 B), or 'N packets'.")
+    discipline: Discipline = Field(
+        "drop-tail", description="Queue discipline: RFC 8289 (codel), RFC 8290 (fq_codel). Not every shaper has each."
+    )
     target: DurationMs = Field(5.0, description="Acceptable standing delay, for codel and fq_codel.")
     interval: DurationMs = Field(
         100.0, description="Time for which the delay may exceed the target, for codel and fq_codel."
@@ -148,15 +151,17 @@ QueueKey = Annotated[
 class DirectionFile(FileModel):
     """One direction of a path. Missing keys have the values of the path."""
 
-    rate: LinkRate = Field(default=None, description="IP bytes; 'unlimited' for none.")
-    delay: DurationMs = Field(default=0.0, description="One way.")
+    rate: LinkRate = Field(default=None, description="Rate of IP bytes, or 'unlimited'.")
+    delay: DurationMs = Field(default=0.0, description="One-way delay.")
     jitter: DurationMs = Field(default=0.0, description="Variation of the delay.")
     distribution: Distribution = Field(default="uniform", description="Of the jitter.")
     loss: LossKey = Field(default=0.0, description="Share of packets lost at random, or {p, r, good, bad}.")
     reorder: Percent = Field(default=0.0, description="Share of packets that skip the delay.")
     duplicate: Percent = Field(default=0.0, description="Share of packets that are duplicated.")
     queue: QueueKey = Field(default=Queue(), description="Bytes, 'N packets', or with a discipline.")
-    trace: TraceName = Field(default="", description="File in router-configs/traces, instead of a rate.")
+    trace: TraceName = Field(
+        default="", description="File in router-configs/traces: a packet-delivery trace, instead of a rate."
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -263,14 +268,27 @@ class PathFile(FileModel):
     rtt: DurationMs = Field(
         default=_NO_RTT,
         validate_default=True,
-        description="Round-trip time of an idle path; half of it in each direction.",
+        description="Round-trip time of the idle path, half of it in each direction. Omit it where both directions "
+        "have a delay; where one has, the other gets the rest.",
     )
     loss: LossKey = Field(0.0, description="Share of packets lost at random, or {p, r, good, bad}; each direction.")
-    jitter: DurationMs = Field(0.0, description="Variation of the one-way delay, in each direction.")
-    distribution: Distribution = Field("uniform", description="Of the jitter, in each direction.")
-    reorder: Percent = Field(0.0, description="Share of packets that skip the delay, in each direction.")
+    jitter: DurationMs = Field(
+        0.0, description="Variation of the one-way delay, in each direction; at most the delay. It does not reorder."
+    )
+    distribution: Distribution = Field(
+        "uniform",
+        description="Distribution of the jitter: even in ± jitter, or netem's tables with jitter as standard "
+        "deviation.",
+    )
+    reorder: Percent = Field(
+        0.0, description="Share of packets that skip the delay and so overtake others, in each direction."
+    )
     duplicate: Percent = Field(0.0, description="Share of packets that are duplicated, in each direction.")
-    queue: QueueKey = Field(Queue(), description="Bytes, 'N packets', or with a discipline; in each direction.")
+    queue: QueueKey = Field(
+        Queue(),
+        description="Queue before the link, in each direction: size, 'N packets', or with a discipline. Without a "
+        "rate no packet queues.",
+    )
 
     @field_validator("rtt", mode="wrap")
     @classmethod

@@ -17,7 +17,7 @@
         widgets:
           - {id: body, class: EditText, hint: Write here, input: draft}
 
-Texts have ``{…}`` for variables. docs/phones.md explains every key.
+Texts have ``{…}`` for variables. docs/emulated-device.md explains every key.
 """
 
 import re

@@ -15,7 +15,7 @@ from mplab import analysis
 from mplab.analysis.errors import NotARunError, QueryError, TablesError
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.schema import SCHEMAS
-from mplab.analysis.results.columns import RESULT_TABLES, markdown
+from mplab.analysis.results.columns import RESULT_TABLES
 from mplab.analysis.results.frames import Results
 from mplab.analysis.results.index import NAME, TRACES, export, query, update
 from tests.unit.analysis.synthetic import Synthetic
@@ -240,10 +240,6 @@ def test_exports_hold_the_same_rows(runs: Path, tmp_path: Path) -> None:
     assert frames[0].height == analysis.load(runs).values.height
     for frame in frames[1:]:
         assert frame.equals(frames[0].with_columns(pl.col("value").cast(frame.schema["value"])))
-
-
-def test_the_manual_has_every_column() -> None:
-    assert markdown() in (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 
 
 def test_the_notebook_runs_from_its_first_cell_to_its_last(folder: Path) -> None:

@@ -39,12 +39,16 @@ _LISTEN_BOUNDS = between("listen", 1, LONGEST_S, "from {least} to {most} is poss
 class ListeningParameters(Parameters):
     """Parameters of every scenario that listens to an app."""
 
-    listen: Annotated[DurationS, _LISTEN_BOUNDS] = Field(LONGEST_S, description="Listening time, from the tap on.")
+    listen: Annotated[DurationS, _LISTEN_BOUNDS] = Field(
+        LONGEST_S, description="Listening time from the tap on, 1 s to 75 s."
+    )
     patience: Annotated[DurationS, between("patience", 1, 60, "from {least} to {most} is needed")] = Field(
-        10.0, description="Time without a byte after which the app sends another request."
+        10.0,
+        description="Time without a byte until the app requests the rest again (baerts2015 §6.2.2: it 'could take "
+        "from 10 to 55 seconds').",
     )
     buffer: Annotated[DurationS, between("buffer", 0.1, 30)] = Field(
-        2.0, description="Sound in the buffer before playback starts, and before it resumes after a silence."
+        2.0, description="Buffered sound before playback starts, and before it resumes after the buffer was empty."
     )
 
 

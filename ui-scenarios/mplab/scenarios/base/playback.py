@@ -43,13 +43,13 @@ class PlaybackParameters(Parameters):
         25.0, description="Time for which the user watches each clip, from its first picture on; less if the clip ends."
     )
     patience: Annotated[DurationS, Field(ge=1)] = Field(
-        10.0, description="Maximum time that the user waits for the picture."
+        10.0, description="Longest wait for the first picture; then the cell fails."
     )
     pause: DurationS = Field(1.0, description="Rest in the list before each clip.")
     adaptation: Literal["capacity", "buffer", "dynamic"] = Field(
         "capacity",
-        description="Rule that selects the quality: throughput of the last segments (CBA), buffer (BOLA), or "
-        "the default of dash.js.",
+        description="Rule that selects the quality: throughput of the last segments (CBA), buffer (BOLA), or the "
+        "default of dash.js.",
     )
 
     @field_validator("clips")

@@ -49,11 +49,19 @@ Size = Annotated[
 class UploadParameters(Parameters):
     """Parameters of every scenario that uploads files. By default each file is sent in one piece."""
 
-    size: Size = Field(20_000_000, description="Size of a file.")
-    files: int = Field(2, ge=1, le=5, description="Maximum number of files, one after the other.")
+    size: Size = Field(20_000_000, description="Size of a file, up to 200 MB (baerts2015 §4.3.1).")
+    files: int = Field(
+        2,
+        ge=1,
+        le=5,
+        description="Maximum number of files, one after the other. The next upload starts only if the time left is "
+        "enough for as long an upload as the last one.",
+    )
     think: Annotated[DurationS, Field(le=30)] = Field(1.0, description="Rest before each upload.")
     limit: Annotated[DurationS, Field(ge=15, le=600)] = Field(
-        MAX_TEST_S, description="Maximum duration of the test; an upload that needs more is cancelled."
+        MAX_TEST_S,
+        description="Time limit of the test, 15 s to 600 s (baerts2015 §4.3). An unfinished upload is cancelled 8 s "
+        "before it.",
     )
 
     @property

@@ -49,9 +49,15 @@ class CallParameters(Parameters):
         LONGEST_S,
         ge=SHORTEST_S,
         le=LONGEST_S,
-        description="Duration of the speech of a call, which has the whole utterances that fit into it.",
+        description="Speech of one call (nikravesh2016 §3.3), 10 s to 2 min: the whole utterances that fit into it.",
     )
-    calls: int = Field(1, ge=1, le=20, description="Number of calls, one after the other.")
+    calls: int = Field(
+        1,
+        ge=1,
+        le=20,
+        description="Number of calls, one after the other; the paper made ten. To mix ten calls with other cells, use "
+        "repetitions: 10 of the experiment.",
+    )
     pause: DurationS = Field(3.0, description="Rest between two calls.")
 
 

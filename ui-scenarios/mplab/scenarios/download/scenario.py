@@ -71,11 +71,18 @@ class DownloadParameters(Parameters):
     sizes: tuple[Size, ...] = Field(
         (10_000, 100_000, 1_000_000, 10_000_000),
         max_length=_MAX_RESULTS,
-        description="Sizes of the files, one file each.",
+        description="Sizes of the files, one file of each; 1 B to 100 MB.",
     )
-    bundles: tuple[FlowGroup, ...] = Field((), max_length=_MAX_RESULTS, description="Bundles of short flows.")
+    bundles: tuple[FlowGroup, ...] = Field(
+        (),
+        max_length=_MAX_RESULTS,
+        description="Bundles of short flows: {flows, size}, and concurrent (default 1) or every, the time from the "
+        "start of a file to that of the next (at most 10 min).",
+    )
     pause: DurationS = Field(0.2, description="Rest between two files or bundles.")
-    server: Server = Field("dl", description="Name by which the app addresses the server.")
+    server: Server = Field(
+        "dl", description="Name under which the server is addressed; policies can distinguish apps by these names."
+    )
 
     @model_validator(mode="after")
     def _something_to_do(self) -> "DownloadParameters":

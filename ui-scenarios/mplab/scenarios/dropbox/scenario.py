@@ -13,8 +13,12 @@ from mplab.userfiles.experiments.app import load_app
 class DropboxParameters(UploadParameters):
     """Parameters of the scenario `dropbox`."""
 
-    block: Size = Field(4_000_000, description="Size of a block.")
-    gap: Annotated[DurationS, Field(le=30)] = Field(1.0, description="Rest between two blocks.")
+    block: Size = Field(4_000_000, description="Size of a block (baerts2015 §4.7.2).")
+    gap: Annotated[DurationS, Field(le=30)] = Field(
+        1.0,
+        description="Rest from the server's answer to a block until the next block. The papers mention 'some idle "
+        "time' without its length.",
+    )
 
     @model_validator(mode="after")
     def _rests_fit(self) -> "DropboxParameters":

@@ -31,7 +31,9 @@ TOP_SITES: tuple[Slug, ...] = (
 class FirefoxParameters(PagesParameters):
     """Parameters of the scenario `firefox`."""
 
-    sites: tuple[Slug, ...] = Field(TOP_SITES, min_length=1, description="Sites to load, of han2015 table 1.")
+    sites: tuple[Slug, ...] = Field(
+        TOP_SITES, min_length=1, description="Sites to load, of han2015 table 1, in random order."
+    )
     think: DurationS = Field(0.5, description="Rest after each load event.")
 
     @property

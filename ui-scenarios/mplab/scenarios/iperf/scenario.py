@@ -34,7 +34,7 @@ class IperfParameters(Parameters):
     directions: tuple[Direction, ...] = Field(
         ("up", "down"), min_length=1, description="Directions, one test each, in this order; up: from the phone."
     )
-    duration: DurationS = Field(10.0, ge=1, le=50, description="Duration of each test.")
+    duration: DurationS = Field(10.0, ge=1, le=50, description="Duration of each test, 1 to 50 whole seconds.")
     parallel: int = Field(1, ge=1, le=32, description="Number of concurrent connections.")
     pause: DurationS = Field(1.0, description="Rest between two tests.")
 

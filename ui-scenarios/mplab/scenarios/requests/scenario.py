@@ -28,21 +28,30 @@ _IDLE = between("idle", 0.05, 60, "at most 60 s: the server closes connections a
 class RequestsParameters(Parameters):
     """Parameters of the scenario `requests`."""
 
-    requests: int = Field(20, ge=1, le=MAX_REQUESTS, description="Number of requests of a round.")
+    requests: int = Field(
+        20, ge=1, le=MAX_REQUESTS, description="Number of requests of a round; at most 1000 in all rounds together."
+    )
     period: Annotated[DurationS, _PERIOD] = Field(
-        0.5, description="Time from the start of a request to that of the next."
+        0.5,
+        description="Time from the start of a request to that of the next, 50 ms to 60 s. A request waits for the "
+        "answer to the previous one.",
     )
     rounds: int = Field(2, ge=1, le=100, description="Number of rounds, with an idle time between two.")
     idle: Annotated[DurationS, _IDLE] = Field(
-        10.0, description="Time from a round's last request to the next round, rounded up to whole periods."
+        10.0,
+        description="Time from a round's last request to the next round, rounded up to whole periods; at most 60 s.",
     )
     connections: Literal["kept", "new"] = Field(
         "kept", description="Use one connection for all requests (kept), or a new one for each."
     )
-    request: Annotated[SizeBytes, _REQUEST] = Field(500, description="Size of a request with its whole header.")
-    response: Annotated[SizeBytes, _RESPONSE] = Field(2000, description="Size of an answer's body.")
+    request: Annotated[SizeBytes, _REQUEST] = Field(
+        500, description="Size of a request with its complete header, 250 B to 4 kB; a cookie pads it."
+    )
+    response: Annotated[SizeBytes, _RESPONSE] = Field(2000, description="Size of an answer's body, 1 B to 40 kB.")
     deadline: DurationS = Field(0.3, gt=0, description="An answer that takes longer is late.")
-    patience: DurationS = Field(2.0, gt=0, le=60, description="The app gives up a request after this time.")
+    patience: DurationS = Field(
+        2.0, gt=0, le=60, description="Time after which the app gives up a request, and continues with the next one."
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> "RequestsParameters":

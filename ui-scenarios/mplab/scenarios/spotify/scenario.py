@@ -19,9 +19,9 @@ class SpotifyParameters(ListeningParameters):
     """Parameters of the scenario `spotify`."""
 
     chunk: Annotated[SizeBytes, between("chunk", SMALLEST_BYTES, LARGEST_BYTES, write=format_size)] = Field(
-        128_000, description="Part of a track that the player requests at once."
+        128_000, description="Size of a chunk of a track, one request by Range (128 kB: 6.4 s of sound)."
     )
-    ahead: DurationS = Field(30.0, description="Sound in the buffer from which on the player requests no more.")
+    ahead: DurationS = Field(30.0, description="Buffered sound at which the player requests no further chunks.")
 
     @model_validator(mode="after")
     def _room(self) -> "SpotifyParameters":

@@ -32,9 +32,9 @@ _PERIOD_BOUNDS = between("period", 0.001, 10, "from 1 ms to 10 s is needed", wri
 class UdpJitterParameters(Parameters):
     """Parameters of the scenario `udp-jitter`."""
 
-    size: Annotated[SizeBytes, _SIZE_BOUNDS] = Field(100, description="Payload of a datagram.")
+    size: Annotated[SizeBytes, _SIZE_BOUNDS] = Field(100, description="Payload of a datagram, 56 to 1200 B.")
     period: Annotated[DurationS, _PERIOD_BOUNDS] = Field(
-        0.01, description="Time between two datagrams of one direction."
+        0.01, description="Time between two datagrams of one direction, 1 ms to 10 s."
     )
     duration: DurationS = Field(10.0, description="Time for which datagrams are sent.")
 

@@ -54,7 +54,7 @@ def list_phones(
         print_json(phones)
         return
     if not phones:
-        out.print("no phone: plug one in and allow USB debugging, or --connect HOST:PORT; see docs/phones.md")
+        out.print("no phone: plug one in and allow USB debugging, or --connect HOST:PORT; see docs/how-to/phone.md")
         return
     rows = table("serial", "state", "quarantine")
     for phone in phones:

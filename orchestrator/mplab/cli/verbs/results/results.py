@@ -57,7 +57,7 @@ def index(
 
 @app.command("tables")
 def tables(as_json: JsonOption = False) -> None:
-    """List the tables and their columns; docs/results.md and docs/trace-tables.md say more."""
+    """List the tables and their columns; docs/reference/result-tables.md and docs/trace-tables.md have the meanings."""
 
     known = {
         name: (table_schema.doc, [field.name for field in table_schema.fields])

@@ -136,7 +136,7 @@ class Link:
         if state == "unauthorized":
             return "has not allowed this host: unlock its screen and allow USB debugging, always from this computer"
         if state == "no permissions":
-            return "this user may not use it: see 'udev rules' in docs/phones.md"
+            return "this user may not use it: see 'udev rules' in docs/how-to/phone.md"
         if state:
             return f"is {state} for {waited_s:g} s: unplug it and plug it in again, or reboot it"
         with contextlib.suppress(*FAILURES):

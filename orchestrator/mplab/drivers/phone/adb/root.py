@@ -62,7 +62,7 @@ def find_root(link: Link, wish: RootWish = "auto") -> Root:
     if wish != "auto":
         method = "su" if wish == "su" else "'adb root'"
         raise LabNotReadyError(
-            f"{link.label}: 'root: {wish}' is set, but {method} gives no root access. See docs/phones.md"
+            f"{link.label}: 'root: {wish}' is set, but {method} gives no root access. See docs/how-to/phone.md"
         )
     return Root.NONE
 

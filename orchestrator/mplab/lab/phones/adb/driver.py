@@ -130,7 +130,7 @@ def _findings(phone: "AdbPhone", settings: AdbPhoneFile, itself: ShapingMachine[
     if settings.unrooted:
         yield unrooted_finding(phone.name)
     elif not phone.rooted:
-        remedy = f"root it, or allow root in its root manager: docs/phones.md; or {BY_SOCKS}"
+        remedy = f"root it, or allow root in its root manager: docs/how-to/phone.md; or {BY_SOCKS}"
         yield Finding(f"{subject}: root", "missing", "none: a run needs root for its traffic", remedy)
     else:
         yield from _rooted_findings(phone, itself)

@@ -67,9 +67,11 @@ _USUAL_KBPS, _USUAL_RTT_S, _ROUND_TRIPS = 7000.0, 0.06, 8
 class PagesParameters(Parameters, ABC):
     """Parameters of every scenario that loads pages. A subclass adds the pause after each page."""
 
-    sites: tuple[Slug, ...] = Field(SLUGS, min_length=1, description="Sites to load, of han2015 table 1.")
+    sites: tuple[Slug, ...] = Field(
+        SLUGS, min_length=1, description="Sites to load, of han2015 table 1, in random order."
+    )
     http: Literal["h2", "h1"] = Field("h2", description="HTTP/2 or HTTP/1.1, both over TLS.")
-    loads: int = Field(1, ge=1, le=20, description="Number of loads of each site, each in a new browser.")
+    loads: int = Field(1, ge=1, le=20, description="Number of rounds; each has a new browser with an empty profile.")
 
     @field_validator("sites")
     @classmethod
