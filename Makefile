@@ -7,7 +7,7 @@ VENV := .venv
 BIN := build/bin
 PROGRAMS := $(BIN)/linkem $(BIN)/mpflex $(BIN)/mptrace $(BIN)/phonelog $(BIN)/applet
 LIBRARIES := $(if $(filter x86_64,$(shell uname -m)),build/lib/uml-xstate.so)
-VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+VERSION = $(shell $(VENV)/bin/python -c 'import importlib.metadata; print(importlib.metadata.version("mplab"))')
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export CGO_ENABLED := 0
@@ -15,7 +15,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help announce demo check coverage lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos docs lock schema wheels lowest clean
+.PHONY: help announce demo check coverage lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos docs lock schema wheels release lowest clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -147,6 +147,9 @@ wheels: $(VENV)/.complete  ## wheels for x86-64 and arm64, and the source archiv
 	done
 	$(VENV)/bin/hatchling build --target sdist --directory dist
 	ls -l dist
+
+release: setup  ## all files of a release, in dist/; the commit needs a tag vX.Y.Z (tools/release --snapshot: any commit)
+	tools/release
 
 clean:  ## remove everything that was built or installed here (not the runs)
 	rm -rf $(VENV) .tox build dist tools/appium/node_modules

@@ -9,7 +9,7 @@ import (
 )
 
 // version is set by the release build.
-var version = "0.1.0"
+var version = "unknown"
 
 // Exit codes.
 const (
