@@ -26,5 +26,6 @@ def test_the_workflow_has_a_job_for_each_lane() -> None:
     tox = configparser.ConfigParser(interpolation=None)
     tox.read(ROOT / "tox.ini")
     workflow = YAML(typ="safe").load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
-    lanes = workflow["jobs"]["lane"]["strategy"]["matrix"]["lane"]
-    assert [*lanes, "summary"] == [lane.strip() for lane in tox["tox"]["env_list"].split(",")]
+    jobs = [*workflow["jobs"]["lane"]["strategy"]["matrix"]["lane"], "summary"]
+    assert jobs == [lane.strip() for lane in tox["tox"]["env_list"].split(",")]
+    assert "python3 -m tests.summary" in [step.get("run") for step in workflow["jobs"]["summary"]["steps"]]
