@@ -131,7 +131,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestFailures: failures to accept are reported, and the listener goes on.
+// TestFailures: failures to accept are reported, and the listener continues.
 func TestFailures(t *testing.T) {
 	g := NewGroup(1)
 	var failed atomic.Int64

@@ -32,7 +32,7 @@ func between(t *testing.T, change func(*Session)) (s *Session, application, serv
 	return s, application, server, ended
 }
 
-// TestHalfClose: the end of one direction is passed on, and the other one goes on. All
+// TestHalfClose: the end of one direction is passed on, and the other one continues. All
 // bytes are relayed and counted.
 func TestHalfClose(t *testing.T) {
 	s, application, server, ended := between(t, nil)

@@ -289,7 +289,7 @@ func TestLimits(t *testing.T) {
 		select {
 		case <-idle.Done():
 		case <-time.After(testkit.Patience):
-			t.Error("the session without streams goes on")
+			t.Error("the session without streams continues")
 		}
 		for _, held := range p.Sessions() {
 			if held.ID == idle.id {
@@ -382,7 +382,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestRemovedClient: sessions of a removed client end. Those of others go on.
+// TestRemovedClient: sessions of a removed client end. Those of others continue.
 func TestRemovedClient(t *testing.T) {
 	var reason atomic.Value
 	p := start(t, func(o *Options) {
@@ -407,7 +407,7 @@ func TestRemovedClient(t *testing.T) {
 	select {
 	case <-gone.Done():
 	case <-time.After(testkit.Patience):
-		t.Error("the session of a removed client goes on")
+		t.Error("the session of a removed client continues")
 	}
 	if _, _, err := gone.introduce(1, 1, nil); err == nil {
 		t.Error("a removed client got an answer")
@@ -415,8 +415,8 @@ func TestRemovedClient(t *testing.T) {
 	stays.stream()
 }
 
-// TestClose: the end of the server cancels Serve's context and waits for it. Further
-// connections are told.
+// TestClose: the end of the server cancels Serve's context and waits for it. Later
+// connections get the status Draining.
 func TestClose(t *testing.T) {
 	var served atomic.Bool
 	p := start(t, func(o *Options) {
@@ -437,7 +437,7 @@ func TestClose(t *testing.T) {
 	select {
 	case <-a.Done():
 	case <-time.After(testkit.Patience):
-		t.Error("the session goes on")
+		t.Error("the session continues")
 	}
 	if got := p.agent("a", 2).status(0, 1, nil); got != wire.Draining {
 		t.Error(got)
