@@ -7,7 +7,7 @@ from mplab.base.errors import InputError
 
 
 class Argument(StrEnum):
-    """An argument, as it is written in Python."""
+    """An argument in Python."""
 
     ALLOW_HOOKS = "allow_hooks=True"
     ALLOW_LAB = "allow_lab=True"

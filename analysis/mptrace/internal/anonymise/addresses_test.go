@@ -101,7 +101,7 @@ func TestSharedPrefix(t *testing.T) {
 	}
 }
 
-// staysByCryptoPAn reports whether Crypto-PAn alone would keep all bits of an
+// staysByCryptoPAn reports whether the original Crypto-PAn keeps all bits of an
 // address behind the first ones.
 func staysByCryptoPAn(key, address []byte, first int) bool {
 	c := newCryptoPAn(key, nil)
@@ -118,7 +118,7 @@ func staysByCryptoPAn(key, address []byte, first int) bool {
 	return true
 }
 
-// TestNoneStays: with keys by which Crypto-PAn would keep an address, it gets
+// TestNoneStays: with keys by which Crypto-PAn keeps an address, it gets
 // another replacement, which differs in the first half of the bits that can
 // change. Other addresses still share as many bits with it.
 func TestNoneStays(t *testing.T) {

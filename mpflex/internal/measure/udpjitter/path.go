@@ -20,6 +20,9 @@ type path interface {
 
 // openPath opens a path to the target, through a SOCKS5 server if there is one.
 func openPath(ctx context.Context, o Options) (path, error) {
+	if o.path != nil {
+		return o.path, nil
+	}
 	if o.Socks.IsValid() {
 		tunnel, err := socks.OpenTunnel(ctx, o.Socks, nil)
 		if err != nil {

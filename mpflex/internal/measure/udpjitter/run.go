@@ -38,6 +38,7 @@ type Options struct {
 	Gap      time.Duration  // minimum silence that counts as a gap; 0: ten periods
 
 	patience *patience // nil: defaultPatience
+	path     path      // nil: a socket, or an association with the SOCKS server
 }
 
 // Check returns an error for invalid options.

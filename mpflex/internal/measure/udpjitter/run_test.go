@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mplab/internal/netx"
@@ -99,6 +100,55 @@ func network(t *testing.T, server netip.AddrPort, follow func(m message, datagra
 	return netx.AddrPort(near.LocalAddr())
 }
 
+// memory is a path to an echo server in memory. Its datagrams take no time. follow decides
+// as in network.
+type memory struct {
+	server *Echo
+	follow func(m message, datagram []byte) [][]byte
+	back   chan []byte
+	closed chan struct{}
+}
+
+// inMemory returns options with a path in memory, for a run in a bubble of synctest.
+func inMemory(follow func(m message, datagram []byte) [][]byte) Options {
+	o := options(loopback)
+	o.path = &memory{newEcho(), follow, make(chan []byte, 1000), make(chan struct{})}
+	return o
+}
+
+func (p *memory) pass(datagram []byte) [][]byte {
+	m, err := parseMessage(datagram)
+	if err != nil {
+		panic(err)
+	}
+	return p.follow(m, datagram)
+}
+
+func (p *memory) Send(datagram []byte) error {
+	for _, there := range p.pass(slices.Clone(datagram)) {
+		if answer := slices.Clone(there); p.server.answer(answer, time.Now()) {
+			for _, back := range p.pass(answer) {
+				p.back <- back
+			}
+		}
+	}
+	return nil
+}
+
+func (p *memory) Receive([]byte) ([]byte, error) {
+	select {
+	case datagram := <-p.back:
+		return datagram, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *memory) Close() error {
+	close(p.closed)
+	return nil
+}
+
 func TestNothingIsLost(t *testing.T) {
 	nothingLeft(t)
 	r, err := Run(t.Context(), options(echo(t)))
@@ -120,31 +170,29 @@ func TestNothingIsLost(t *testing.T) {
 
 // TestWhatTheNetworkDoes checks that the effects of a network on datagrams are counted
 // separately for each direction.
-func TestWhatTheNetworkDoes(t *testing.T) {
-	nothingLeft(t)
+func TestWhatTheNetworkDoes(t *testing.T) { synctest.Test(t, testWhatTheNetworkDoes) }
+
+func testWhatTheNetworkDoes(t *testing.T) {
 	var held []byte
-	target := network(t, echo(t), func(m message, datagram []byte) [][]byte {
+	r, err := Run(t.Context(), inMemory(func(m message, datagram []byte) [][]byte {
 		switch {
 		case m.kind == kindProbe && (m.sequence == 3 || m.sequence == 4 || m.sequence == 39): // also the last one
 			return nil
 		case m.kind == kindProbe && m.sequence == 10:
 			held = datagram
 			return nil
-		case m.kind == kindProbe && m.sequence == 11:
-			return [][]byte{datagram, held}
 		case m.kind == kindProbe && m.sequence == 12:
-			return [][]byte{datagram, datagram}
+			return [][]byte{datagram, held, datagram}
 		case m.kind == kindAnswer && (m.sequence == 0 || m.sequence == 38): // also the first one
 			return nil
 		case m.kind == kindAnswer && m.sequence == 20:
 			held = datagram
 			return nil
-		case m.kind == kindAnswer && m.sequence == 21:
+		case m.kind == kindAnswer && m.sequence == 22:
 			return [][]byte{datagram, held, datagram}
 		}
 		return [][]byte{datagram}
-	})
-	r, err := Run(t.Context(), options(target))
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,25 +209,34 @@ func TestWhatTheNetworkDoes(t *testing.T) {
 			t.Errorf("\ngot  %+v\nwant %+v", c.got, c.want)
 		}
 	}
-	if r.Up.JitterMs <= 0 || r.Up.Variation.Max <= 0 || r.Up.Held.Max <= 0 || r.Down.Held.Max <= 0 || r.Down.Held.P5 != 0 {
-		t.Errorf("%+v, %+v, held %+v, %+v", r.Up, r.Up.Variation, r.Up.Held, r.Down.Held)
+	// A datagram that was held back arrived two periods of 1 ms late, one after the next.
+	if r.Up.Variation.Max != 2 || r.Down.Variation.Max != 2 || r.Up.Held.Max != 1 || r.Down.Held.Max != 1 || r.RTT.Min != 0 || r.RTT.Max != 2 {
+		t.Errorf("%+v, %+v, held %+v, %+v, %+v", r.Up.Variation, r.Down.Variation, r.Up.Held, r.Down.Held, r.RTT)
+	}
+	if r.Up.JitterMs <= 0 || r.Down.JitterMs <= 0 || r.Down.Held.P5 != 0 {
+		t.Errorf("%+v, %+v, held %+v", r.Up, r.Down, r.Down.Held)
 	}
 }
 
 // TestWithoutTotals checks that, without the totals, the result has the values that the
 // answers contain.
-func TestWithoutTotals(t *testing.T) {
-	target := network(t, echo(t), func(m message, datagram []byte) [][]byte {
+func TestWithoutTotals(t *testing.T) { synctest.Test(t, testWithoutTotals) }
+
+func testWithoutTotals(t *testing.T) {
+	began := time.Now()
+	r, err := Run(t.Context(), inMemory(func(m message, datagram []byte) [][]byte {
 		if m.kind == kindEnd || m.kind == kindProbe && m.sequence == 5 {
 			return nil
 		}
 		return [][]byte{datagram}
-	})
-	o := options(target)
-	o.patience = &patience{last: defaultPatience.last, totals: time.Millisecond, asks: 2}
-	r, err := Run(t.Context(), o)
+	}))
 	if err != nil || r.Certain || r.Up.Lost != 1 || r.Down.Lost != 0 || r.Answered != 39 {
 		t.Errorf("%v, %+v", err, r)
+	}
+	sending := 39 * time.Millisecond
+	waiting := defaultPatience.last + time.Duration(defaultPatience.asks)*defaultPatience.totals
+	if after := time.Since(began); after != sending+waiting {
+		t.Errorf("the run took %v", after)
 	}
 }
 
