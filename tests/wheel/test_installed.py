@@ -84,7 +84,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
     environment, desk = folder / "environment", folder / "desk"
     desk.mkdir()
     venv.create(environment, with_pip=True)
-    versions = re.findall(r"^[\w.-]+==[\w.]+", (ROOT / "requirements" / "lock.txt").read_text(), re.MULTILINE)
+    versions = re.findall(r"^[\w.-]+==[^\\\n]+", (ROOT / "requirements" / "lock.txt").read_text(), re.MULTILINE)
     constraints = folder / "constraints.txt"
     constraints.write_text("\n".join(versions))
     pip = [str(environment / "bin" / "pip"), "install", "--quiet", "--constraint", str(constraints)]
