@@ -15,7 +15,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help announce demo lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema wheels lowest clean
+.PHONY: help announce demo lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema wheels image lowest clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -133,6 +133,9 @@ wheels: $(VENV)/.complete  ## wheels for x86-64 and arm64, and the source archiv
 	done
 	$(VENV)/bin/hatchling build --target sdist --directory dist
 	ls -l dist
+
+image: setup  ## container image mplab:VERSION, built by the local Docker engine (it uses DOCKER_HOST)
+	@$(VENV)/bin/python tools/make-image
 
 clean:  ## remove everything that was built or installed here (not the runs)
 	rm -rf $(VENV) .tox build dist tools/appium/node_modules
