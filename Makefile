@@ -15,7 +15,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help announce demo check coverage lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos docs lock schema wheels release lowest clean
+.PHONY: help announce demo check coverage lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos docs lock schema wheels image release lowest clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -147,6 +147,9 @@ wheels: $(VENV)/.complete  ## wheels for x86-64 and arm64, and the source archiv
 	done
 	$(VENV)/bin/hatchling build --target sdist --directory dist
 	ls -l dist
+
+image: setup  ## container image mplab:VERSION, built by the local Docker engine (it uses DOCKER_HOST)
+	@$(VENV)/bin/python tools/make-image
 
 release: setup  ## all files of a release, in dist/; the commit needs a tag vX.Y.Z (tools/release --snapshot: any commit)
 	tools/release

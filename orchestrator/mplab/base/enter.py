@@ -14,7 +14,7 @@ from typing import IO
 
 from mplab.base.errors import LabNotReadyError
 from mplab.base.kernel import die_with_parent
-from mplab.base.programs import UNSHARE
+from mplab.base.programs import IP, UNSHARE
 from mplab.base.supervisor import END_TIMEOUT_S
 
 IN_LAB_VARIABLE = "MPLAB_LAB"
@@ -22,6 +22,13 @@ IN_LAB_VARIABLE = "MPLAB_LAB"
 
 _PRIVATE_END_S = 5.0
 """Time for the kernel to kill the processes of the namespaces, seconds."""
+_KNOBS = (("kernel.apparmor_restrict_unprivileged_userns", "0"), ("kernel.unprivileged_userns_clone", "1"))
+"""Kernel parameters that can forbid user namespaces, with the value that allows them."""
+_CONTAINER_FILES = (Path("/.dockerenv"), Path("/run/.containerenv"))
+"""Files that Docker and Podman make in each container."""
+_USER_OPTIONS = tuple(f"--security-opt {option}=unconfined" for option in ("seccomp", "systempaths", "apparmor"))
+"""Options of ``docker run`` that allow an ordinary user's namespaces; docs/install.md gives the reasons."""
+_ROOT_OPTIONS = ("--cap-add SYS_ADMIN", "--cap-add NET_ADMIN", "--security-opt apparmor=unconfined")
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -57,12 +64,13 @@ def unshare_argv() -> list[str]:
 
 
 def check_namespaces() -> None:
-    """Check that this host can create the namespaces of a virtual lab, by creating them once.
+    """Check that this host can create the namespaces of a virtual lab and configure their network, by doing it once.
 
     Raises:
-        LabNotReadyError: the host does not allow it; the message names the missing permission.
+        LabNotReadyError: the host does not allow it, or a program is missing; the message names it.
     """
-    result = subprocess.run([*unshare_argv(), "true"], capture_output=True, text=True, check=False)
+    argv = [*unshare_argv(), str(IP.path()), "link", "set", "lo", "up"]
+    result = subprocess.run(argv, capture_output=True, text=True, check=False)
     if result.returncode == 0:
         return
     problem = result.stderr.strip().splitlines()[-1] if result.stderr.strip() else f"exit code {result.returncode}"
@@ -71,14 +79,13 @@ def check_namespaces() -> None:
 
 def _namespace_hint() -> str:
     if os.geteuid() == 0:
-        return "Inside a container, it needs CAP_SYS_ADMIN and CAP_NET_ADMIN (docker run --privileged)."
-    for knob, value in (
-        ("kernel.apparmor_restrict_unprivileged_userns", "0"),
-        ("kernel.unprivileged_userns_clone", "1"),
-    ):
+        return f"In a container, 'docker run' needs as root: {' '.join(_ROOT_OPTIONS)}"
+    for knob, value in _KNOBS:
         path = Path("/proc/sys") / knob.replace(".", "/")
         if path.exists() and path.read_text().strip() != value:
             return f"Run as root, or allow it: sudo sysctl {knob}={value}"
+    if any(path.exists() for path in _CONTAINER_FILES):
+        return f"In a container, 'docker run' needs: {' '.join(_USER_OPTIONS)}"
     return "Run as root, or allow unprivileged user namespaces (user.max_user_namespaces > 0)."
 
 

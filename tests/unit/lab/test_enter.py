@@ -20,14 +20,26 @@ def refusing_unshare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("refusing_unshare")
 def test_root_in_a_container_is_told_of_capabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    with pytest.raises(LabNotReadyError, match=r"Operation not permitted.*--privileged"):
+    with pytest.raises(LabNotReadyError, match=r"Operation not permitted.*--cap-add SYS_ADMIN --cap-add NET_ADMIN"):
         enter.check_namespaces()
 
 
 @pytest.mark.usefixtures("refusing_unshare")
 def test_an_ordinary_user_is_told_of_user_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(enter, "_CONTAINER_FILES", ())
     with pytest.raises(LabNotReadyError, match=r"Operation not permitted.*[Rr]un as root"):
+        enter.check_namespaces()
+
+
+@pytest.mark.usefixtures("refusing_unshare")
+def test_an_ordinary_user_in_a_container_is_told_of_its_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(enter, "_KNOBS", ())
+    monkeypatch.setattr(enter, "_CONTAINER_FILES", (tmp_path,))
+    with pytest.raises(LabNotReadyError, match=r"seccomp=unconfined --security-opt systempaths=unconfined"):
         enter.check_namespaces()
 
 
