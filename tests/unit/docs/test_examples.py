@@ -77,7 +77,7 @@ def check_campaign(block: Block, desk: Path) -> None:
 
 def check_policy(block: Block, desk: Path) -> None:
     (desk / "policy.yaml").write_text(block.text, encoding="utf-8")
-    command = [ROOT / "build" / "bin" / "mpflex", "policy", "check", "policy.yaml"]
+    command = [str(ROOT / "build" / "bin" / "mpflex"), "policy", "check", "policy.yaml"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

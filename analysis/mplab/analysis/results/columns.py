@@ -201,4 +201,3 @@ def markdown() -> str:
 
 
 _TYPES = {"String": "text", "Int64": "whole number", "Float64": "number", "Boolean": "truth", str(TIME): "time"}
-
