@@ -52,6 +52,12 @@ def test_lines_of_text_have_at_most_120_columns(page: Path) -> None:
         assert [line for line in shown.splitlines() if len(line) > 400] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_no_code_block_is_indented(page: Path) -> None:
+    """The Markdown of the site knows no code blocks inside of lists."""
+    assert re.findall(r"^ +```.*", page.read_text(encoding="utf-8"), re.MULTILINE) == []
+
+
 def build(config: Path, site: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "properdocs", "build", "--config-file", config, "--site-dir", site],
