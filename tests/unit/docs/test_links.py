@@ -83,6 +83,11 @@ def test_the_site_has_all_pages_and_can_be_searched(site: Path) -> None:
     assert '"title":"Install its packages"' in (site / "search" / "search_index.json").read_text(encoding="utf-8")
 
 
+def test_a_pipe_in_code_in_a_table_is_shown_without_its_escape(site: Path) -> None:
+    text = (site / "docs" / "reference" / "commands" / "index.html").read_text(encoding="utf-8")
+    assert "<td><code>--cross-check mptcptrace|tcptrace|tshark</code></td>" in text
+
+
 def test_the_site_loads_nothing_from_other_hosts(site: Path) -> None:
     for page in site.rglob("*.html"):
         loaded = re.findall(r"<(?:script|link|img|iframe)\b[^>]*", page.read_text(encoding="utf-8"))
