@@ -18,6 +18,7 @@ FOLDERS = ("docs", "experiments", "mpflex", "phone-emulator", "proxy-docker", "r
 """Folders whose Markdown files are pages, at every depth; pages of the root are always part of the site."""
 _BLOCK = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(!?)\[((?:[^][]|\[[^][]*\])*)\]\(([^)\s]+)\)")
+_CODE = re.compile(r"`[^`\n]+`")
 _ELSEWHERE = re.compile(r"[a-z]+:")
 
 
@@ -73,7 +74,11 @@ def on_files(files: Files, config: ProperDocsConfig) -> Files:
 
 
 def on_page_markdown(text: str, page: Page, **_: object) -> str:
-    """Return the page with folders as plain text instead of links: a site has no page for a folder."""
+    """Return the page as Python-Markdown needs it.
+
+    Folders become plain text instead of links, because a site has no page for a folder. A ``|`` in code in a table is
+    not escaped, as it must be for GitHub.
+    """
     folder = (ROOT / page.file.src_uri).parent
     blocks: dict[str, str] = {}
 
@@ -85,7 +90,10 @@ def on_page_markdown(text: str, page: Page, **_: object) -> str:
         is_folder = not _ELSEWHERE.match(link[3]) and (folder / link[3]).is_dir()
         return str(link[2] if is_folder else link[0])
 
-    return _restored(_LINK.sub(unlinked, _BLOCK.sub(keep, text)), blocks)
+    def unescaped(code: re.Match[str]) -> str:
+        return code[0].replace("\\|", "|")
+
+    return _restored(_CODE.sub(unescaped, _LINK.sub(unlinked, _BLOCK.sub(keep, text))), blocks)
 
 
 def _restored(text: str, blocks: Mapping[str, str]) -> str:
