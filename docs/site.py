@@ -18,6 +18,7 @@ FOLDERS = ("docs", "experiments", "mpflex", "phone-emulator", "proxy-docker", "r
 """Folders whose Markdown files are pages, at every depth; pages of the root are always part of the site."""
 _BLOCK = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(!?)\[((?:[^][]|\[[^][]*\])*)\]\(([^)\s]+)\)")
+_INSIDE_ITEM = re.compile(r"(?<=\n\n) {1,3}(?=\S)")
 _CODE = re.compile(r"`[^`\n]+`")
 _ELSEWHERE = re.compile(r"[a-z]+:")
 
@@ -77,13 +78,16 @@ def on_page_markdown(text: str, page: Page, **_: object) -> str:
     """Return the page as Python-Markdown needs it.
 
     Folders become plain text instead of links, because a site has no page for a folder. A ``|`` in code in a table is
-    not escaped, as it must be for GitHub.
+    not escaped, as it must be for GitHub. What belongs to an item of a list is indented by four columns, and code in
+    it by eight.
     """
     folder = (ROOT / page.file.src_uri).parent
     blocks: dict[str, str] = {}
 
     def keep(block: re.Match[str]) -> str:
-        blocks[key := f"\0{len(blocks)}\0"] = block[0]
+        lines = [line.removeprefix(block[1]) for line in block[0].splitlines()]
+        code = "\n".join(f"        {line}".rstrip() for line in lines[1:-1])
+        blocks[key := f"\0{len(blocks)}\0"] = f"\n{code}\n" if block[1] else block[0]
         return key
 
     def unlinked(link: re.Match[str]) -> str:
@@ -93,7 +97,8 @@ def on_page_markdown(text: str, page: Page, **_: object) -> str:
     def unescaped(code: re.Match[str]) -> str:
         return code[0].replace("\\|", "|")
 
-    return _restored(_CODE.sub(unescaped, _LINK.sub(unlinked, _BLOCK.sub(keep, text))), blocks)
+    kept = _INSIDE_ITEM.sub("    ", _BLOCK.sub(keep, text))
+    return _restored(_CODE.sub(unescaped, _LINK.sub(unlinked, kept)), blocks)
 
 
 def _restored(text: str, blocks: Mapping[str, str]) -> str:
