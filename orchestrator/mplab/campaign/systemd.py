@@ -22,8 +22,8 @@ Scope = Literal["user", "system"]
 
 _MARK = "# Written by 'mplab nightly install'; 'mplab nightly uninstall' removes it."
 _STOP_MIN = 10
-_KEPT_VARIABLES = ("MPLAB_BIN", "ANDROID_HOME", "ANDROID_SDK_ROOT", "XDG_STATE_HOME")
-"""Environment variables with the locations of lab programs and of the state that is kept between runs."""
+_KEPT_VARIABLES = ("MPLAB_BIN", "ANDROID_HOME", "ANDROID_SDK_ROOT", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
+"""Environment variables with the locations of lab programs and of files that are kept between runs."""
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
