@@ -32,6 +32,7 @@ EXCEPTIONS = {
     ("adb", "orchestrator/mplab/drivers/phone/"): "the program, and a way to root",
     ("adb", "orchestrator/mplab/drivers/ui/appium.py"): "the program",
     ("adb", "orchestrator/mplab/lab/phones/emulated/lab.py"): "a folder of the program's server",
+    ("docker", "orchestrator/mplab/base/extras.py"): "a Python package, and an extra",
     ("docker", "orchestrator/mplab/cli/verbs/experiments/init.py"): "a lab file to begin with shows what there is",
     ("docker", "orchestrator/mplab/lab/phones/adb/"): "an example of what a lab file needs, in messages",
     ("linkem", "orchestrator/mplab/base/programs.py"): "the program",
