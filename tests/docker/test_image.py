@@ -33,7 +33,7 @@ scenarios:
 tolerance: {{rtt: 40 %, rate: 40 %}}
 retries: 2
 """
-Container = Callable[[Sequence[str]], subprocess.CompletedProcess[str]]
+DockerRun = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def documented(start: str) -> list[str]:
@@ -64,24 +64,24 @@ def image(engine: Engine) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder that containers mount; it belongs to their user."""
+    """The folder that containers mount."""
     folder = tmp_path / "work"
     folder.mkdir()
-    os.chown(folder, USER, USER)
     return folder
 
 
 @pytest.fixture
-def docker_run(engine: Engine, image: str, folder: Path, client: DockerClient) -> Iterator[Container]:
-    """Run mplab in a container until it exits; then check that the container has left nothing in the engine."""
+def docker_run(engine: Engine, image: str, folder: Path, client: DockerClient) -> Iterator[DockerRun]:
+    """Run mplab in a container until it exits; at the end, check that no container has left anything in the engine."""
 
     def state() -> tuple[object, ...]:
         containers = [container.id for container in client.containers.list(all=True)]
         links = engine.node.run(["ip", "-brief", "link"]).stdout
         return containers, [volume.id for volume in client.volumes.list()], links
 
-    def run(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        options, command = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
+    def run(options: Sequence[str], *command: str) -> subprocess.CompletedProcess[str]:
+        owner = USER if "--user" in options else 0
+        os.chown(folder, owner, owner)
         argv = ["docker", *options, "-v", f"{folder}:/work", image, *command]
         environment = {**os.environ, "DOCKER_HOST": engine.url}
         return subprocess.run(argv, capture_output=True, text=True, timeout=900, check=False, env=environment)
@@ -95,8 +95,8 @@ def reports(folder: Path) -> list[Path]:
     return list(folder.glob("runs/*/report/index.html"))
 
 
-def test_a_run_leaves_its_report_in_the_folder_of_the_user(docker_run: Container, folder: Path) -> None:
-    result = docker_run([*USER_OPTIONS, "--", "run", "smoke"])
+def test_a_run_leaves_its_report_in_the_folder_of_the_user(docker_run: DockerRun, folder: Path) -> None:
+    result = docker_run(USER_OPTIONS, "run", "smoke")
     assert result.returncode == 0, result.stdout + result.stderr
     (report,) = reports(folder)
     assert "sptcp-wifi" in report.read_text()
@@ -104,9 +104,9 @@ def test_a_run_leaves_its_report_in_the_folder_of_the_user(docker_run: Container
     assert {path.stat().st_uid for path in folder.rglob("*")} == {USER}
 
 
-def test_root_runs_an_experiment_of_the_folder(docker_run: Container, folder: Path) -> None:
+def test_root_runs_an_experiment_of_the_folder(docker_run: DockerRun, folder: Path) -> None:
     (folder / "one.yaml").write_text(EXPERIMENT)
-    result = docker_run([*ROOT_OPTIONS, "--", "run", "one"])
+    result = docker_run(ROOT_OPTIONS, "run", "one")
     assert result.returncode == 0, result.stdout + result.stderr
     assert len(reports(folder)) == 1
 
@@ -116,14 +116,13 @@ def test_root_runs_an_experiment_of_the_folder(docker_run: Container, folder: Pa
     [
         (USER_OPTIONS, "seccomp=unconfined"),
         (USER_OPTIONS, "systempaths=unconfined"),
-        (ROOT_OPTIONS, "SYS_ADMIN"),
-        (ROOT_OPTIONS, "NET_ADMIN"),
+        *((ROOT_OPTIONS, name) for name in ("SYS_ADMIN", "SYS_CHROOT", "NET_ADMIN", "NET_RAW", "NET_BIND_SERVICE")),
     ],
 )
 def test_the_error_for_a_missing_option_names_it(
-    docker_run: Container, folder: Path, options: Sequence[str], left_out: str
+    docker_run: DockerRun, folder: Path, options: Sequence[str], left_out: str
 ) -> None:
-    result = docker_run([*without(options, left_out), "--", "run", "smoke"])
+    result = docker_run(without(options, left_out), "run", "smoke")
     assert result.returncode == 3, result.stdout + result.stderr
     message = " ".join(result.stderr.split())
     assert "'docker run' needs" in message

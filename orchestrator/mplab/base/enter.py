@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from typing import IO
 
 from mplab.base.errors import LabNotReadyError
 from mplab.base.kernel import die_with_parent
-from mplab.base.programs import IP, UNSHARE
+from mplab.base.programs import UNSHARE
 from mplab.base.supervisor import END_TIMEOUT_S
 
 IN_LAB_VARIABLE = "MPLAB_LAB"
@@ -28,7 +29,9 @@ _CONTAINER_FILES = (Path("/.dockerenv"), Path("/run/.containerenv"))
 """Files that Docker and Podman make in each container."""
 _USER_OPTIONS = tuple(f"--security-opt {option}=unconfined" for option in ("seccomp", "systempaths", "apparmor"))
 """Options of ``docker run`` that allow an ordinary user's namespaces; docs/install.md gives the reasons."""
-_ROOT_OPTIONS = ("--cap-add SYS_ADMIN", "--cap-add NET_ADMIN", "--security-opt apparmor=unconfined")
+_CAPABILITIES = {"SYS_ADMIN": 21, "SYS_CHROOT": 18, "NET_ADMIN": 12, "NET_RAW": 13, "NET_BIND_SERVICE": 10}
+"""Capabilities that root needs for a virtual lab, with their bits (``linux/capability.h``)."""
+_STATUS = Path("/proc/self/status")
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -64,22 +67,30 @@ def unshare_argv() -> list[str]:
 
 
 def check_namespaces() -> None:
-    """Check that this host can create the namespaces of a virtual lab and configure their network, by doing it once.
+    """Check that this host can create the namespaces of a virtual lab, by creating them once.
 
     Raises:
-        LabNotReadyError: the host does not allow it, or a program is missing; the message names it.
+        LabNotReadyError: the host does not allow it; the message names the missing permission.
     """
-    argv = [*unshare_argv(), str(IP.path()), "link", "set", "lo", "up"]
-    result = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if os.geteuid() == 0 and (missing := _missing_capabilities()):
+        raise LabNotReadyError(f"virtual lab: root has not all capabilities here: {missing}. {_namespace_hint()}")
+    result = subprocess.run([*unshare_argv(), "true"], capture_output=True, text=True, check=False)
     if result.returncode == 0:
         return
     problem = result.stderr.strip().splitlines()[-1] if result.stderr.strip() else f"exit code {result.returncode}"
     raise LabNotReadyError(f"virtual lab: private namespaces cannot be made here: {problem}. {_namespace_hint()}")
 
 
+def _missing_capabilities() -> str:
+    """Return the names of the capabilities that this process needs as root but does not have; "": it has all."""
+    (effective,) = re.findall(r"^CapEff:\s*(\w+)$", _STATUS.read_text(), re.MULTILINE)
+    return ", ".join(name for name, bit in _CAPABILITIES.items() if not int(effective, 16) >> bit & 1)
+
+
 def _namespace_hint() -> str:
     if os.geteuid() == 0:
-        return f"In a container, 'docker run' needs as root: {' '.join(_ROOT_OPTIONS)}"
+        options = " ".join(f"--cap-add {name}" for name in _CAPABILITIES)
+        return f"In a container, 'docker run' needs as root: {options} --security-opt apparmor=unconfined"
     for knob, value in _KNOBS:
         path = Path("/proc/sys") / knob.replace(".", "/")
         if path.exists() and path.read_text().strip() != value:

@@ -17,10 +17,25 @@ def refusing_unshare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLAB_UNSHARE", str(program))
 
 
+def status(folder: Path, *, effective: str) -> Path:
+    """Write a file like ``/proc/self/status`` for a process with these effective capabilities."""
+    path = folder / "status"
+    path.write_text(f"CapPrm:\tffffffffffffffff\nCapEff:\t{effective}\nCapBnd:\tffffffffffffffff\n")
+    return path
+
+
 @pytest.mark.usefixtures("refusing_unshare")
-def test_root_in_a_container_is_told_of_capabilities(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_in_a_container_is_told_of_capabilities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    with pytest.raises(LabNotReadyError, match=r"Operation not permitted.*--cap-add SYS_ADMIN --cap-add NET_ADMIN"):
+    monkeypatch.setattr(enter, "_STATUS", status(tmp_path, effective="ffffffffffffffff"))
+    with pytest.raises(LabNotReadyError, match=r"Operation not permitted.*--cap-add SYS_ADMIN"):
+        enter.check_namespaces()
+
+
+def test_a_missing_capability_of_root_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(enter, "_STATUS", status(tmp_path, effective="00000000a80425fb"))  # Docker's default
+    with pytest.raises(LabNotReadyError, match=r"here: SYS_ADMIN, NET_ADMIN\. .*--cap-add SYS_ADMIN"):
         enter.check_namespaces()
 
 
