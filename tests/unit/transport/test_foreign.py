@@ -159,7 +159,7 @@ def test_a_driver_is_registered_by_its_own_name(foreign: Foreign) -> None:
 
 
 def test_the_transport_of_the_manual_works(foreign: Foreign, tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "transports.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "add-a-transport.md").read_text()
     (driver,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     foreign.add("mplab.transports", "pinned", {"driver": driver})
     file = tmp_path / "x.yaml"
@@ -178,7 +178,7 @@ class PinnedOptionsLike(BaseModel):
 
 
 def test_the_manual_names_what_a_driver_has() -> None:
-    page = (ROOT / "docs" / "transports.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "add-a-transport.md").read_text()
     for kind in (TransportDriver, Transport):
         own = [name for name in vars(kind) if not name.startswith("_") and name not in {"chance"}]
         assert [name for name in own if f"`{name}`" not in page] == []
