@@ -82,14 +82,17 @@ func (s *associations) deliver(d session.Datagram) {
 	one.deliver(source, datagram)
 }
 
-// deliver passes a datagram to the client.
+// deliver passes a datagram to the client. It counts it before, so that the record of a
+// client that ends with this datagram has it.
 func (one *association) deliver(source netip.AddrPort, datagram []byte) {
-	if one.client.Send(datagram, source) != nil {
-		one.dropped.Add(1)
-		return
-	}
+	size := uint64(len(datagram))
 	one.down.Add(1)
-	one.downBytes.Add(uint64(len(datagram)))
+	one.downBytes.Add(size)
+	if one.client.Send(datagram, source) != nil {
+		one.down.Add(^uint64(0))
+		one.downBytes.Add(-size)
+		one.dropped.Add(1)
+	}
 }
 
 // associate carries the datagrams of a SOCKS client over the session until the
