@@ -84,7 +84,7 @@ class WheelContents(BuildHookInterface[BuilderConfig]):
         try:
             subprocess.run(argv, cwd=self.root, env={**os.environ, **settings}, check=True)
         except FileNotFoundError as error:
-            raise RuntimeError("the wheel contains programs in Go: install Go 1.27 or later") from error
+            raise RuntimeError("the wheel contains programs in Go: install Go 1.26 or later") from error
 
     def _data_files(self) -> list[Path]:
         root = Path(self.root)
