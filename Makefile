@@ -155,4 +155,4 @@ release: setup  ## all files of a release, in dist/; the commit needs a tag vX.Y
 	tools/release
 
 clean:  ## remove everything that was built or installed here (not the runs)
-	rm -rf $(VENV) .tox build dist tools/appium/node_modules
+	rm -rf $(VENV) .tox build dist tools/appium/node_modules tools/appium/fetched.partial

@@ -88,13 +88,18 @@ class WheelContents(BuildHookInterface[BuilderConfig]):
 
     def _data_files(self) -> list[Path]:
         root = Path(self.root)
-        files = [
+        if (root / ".git").exists():  # not a user's own lab files, which may contain secrets
+            listed = subprocess.run(["git", "ls-files", "-z", "--", *DATA], cwd=root, capture_output=True, check=True)
+            files = [root / os.fsdecode(name) for name in listed.stdout.split(b"\0") if name]
+        else:
+            files = [
+                file for path in map(root.joinpath, DATA) for file in ([path] if path.is_file() else path.rglob("*"))
+            ]
+        return sorted(
             file
-            for path in map(root.joinpath, DATA)
-            for file in ([path] if path.is_file() else path.rglob("*"))
+            for file in files
             if file.is_file() and not any(_left_out(part) for part in file.relative_to(root).parts)
-        ]
-        return sorted(files)
+        )
 
 
 def _left_out(name: str) -> bool:

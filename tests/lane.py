@@ -12,6 +12,7 @@ Each attempt writes JUnit XML to ``build/tests/NAME/FILE.ATTEMPT.xml``. With `MP
 lane also records the lines that it covers, for `tests.covered`.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
@@ -55,7 +56,7 @@ class Runner:
     def run(self, name: str, paths: Sequence[Path], attempt: int, prefix: Sequence[str] = ()) -> "tuple[int, str]":
         """Run the tests of `paths`, or those that failed in the attempt before; return pytest's exit code and output.
 
-        The exit code is 0 if there is no test to run. The output is "" if the tests print directly.
+        The exit code is 0 if there is nothing to run in the first attempt. The output is "" if the tests print directly.
 
         Args:
             name: name of this part of the lane, in file names.
@@ -80,7 +81,9 @@ class Runner:
             check=False,
             env={**os.environ, **({"XDG_STATE_HOME": str(self._state / f"{name}.state")} if prefix else {})},
         )
-        return _OK if result.returncode == _NOTHING else result.returncode, result.stdout or ""
+        # A repetition without tests: the attempt before ended without a record of what failed.
+        nothing = _FAILED if attempt else _OK
+        return nothing if result.returncode == _NOTHING else result.returncode, result.stdout or ""
 
 
 def together(runner: Runner, paths: Sequence[Path]) -> int:
@@ -94,7 +97,7 @@ def together(runner: Runner, paths: Sequence[Path]) -> int:
 
 
 def apart(runner: Runner, paths: Sequence[Path]) -> int:
-    """Run each test file in a pytest process and namespaces of its own, and return the largest exit code."""
+    """Run each test file in a pytest process and namespaces of its own, and return 1 if one failed."""
     # Largest file first, so that at the end no processor is idle while another one runs a long file.
     files = sorted(
         (file for path in paths for file in (path.glob("test_*.py") if path.is_dir() else (path,))),
@@ -121,7 +124,9 @@ def apart(runner: Runner, paths: Sequence[Path]) -> int:
             codes[file] = run(file, attempt)
     wrong = [str(file) for file, code in codes.items() if code != _OK]
     print(f"── {len(files)} files, {'all passed' if not wrong else 'failed: ' + ', '.join(wrong)}", flush=True)
-    return max(codes.values(), default=_NOTHING)
+    if not files:
+        return _NOTHING
+    return _FAILED if wrong else _OK
 
 
 def _measures() -> bool:
@@ -139,13 +144,51 @@ def _can_be_apart() -> bool:
 
 def go(results: Path, packages: Sequence[str]) -> int:
     """Run the tests of Go packages with the race detector, or with coverage; return the exit code."""
-    argv = ["go", "tool", "gotestsum", "--format=pkgname", f"--junitfile={results / 'go.0.xml'}"]
+    events = results / "go.jsonl"
+    argv = [
+        "go",
+        "tool",
+        "gotestsum",
+        "--format=pkgname",
+        f"--junitfile={results / 'go.0.xml'}",
+        f"--jsonfile={events}",
+    ]
     argv += [f"--packages={' '.join(packages)}"]
     if _measures():  # a repetition would overwrite the profile
         argv += ["--", "-covermode=atomic", f"-coverpkg={','.join(packages)}", f"-coverprofile={GO_PROFILE}"]
     else:  # the large number: a disturbance can fail many tests at once, and all of them run again
-        argv += [f"--rerun-fails={_REPEATS}", "--rerun-fails-max-failures=1000", "--", "-race"]
-    return subprocess.run([*argv, "-timeout=20m"], check=False, env={**os.environ, "CGO_ENABLED": "1"}).returncode
+        argv += [f"--rerun-fails={_REPEATS}", "--rerun-fails-max-failures=1000", "--rerun-fails-abort-on-data-race"]
+        argv += ["--", "-race"]
+    code = subprocess.run([*argv, "-timeout=20m"], check=False, env={**os.environ, "CGO_ENABLED": "1"}).returncode
+    ended = ended_early(events.read_text(encoding="utf-8").splitlines())
+    if ended:
+        print(f"── Ended before all tests had run: {', '.join(ended)}", flush=True)
+    return code or (_FAILED if ended else _OK)
+
+
+def ended_early(events: Iterable[str]) -> list[str]:
+    """Return the packages that failed without a failed test, or while a test ran: gotestsum repeats no other tests.
+
+    Args:
+        events: lines of ``go test -json``, of all attempts in their order.
+    """
+    running: dict[str, set[str]] = {}
+    failed: set[str] = set()
+    ended: set[str] = set()
+    for line in events:
+        event = json.loads(line)
+        package, test, action = event.get("Package", ""), event.get("Test", ""), event["Action"]
+        if test and action == "run":
+            running.setdefault(package, set()).add(test)
+        elif test and action in {"pass", "fail", "skip"}:
+            running.get(package, set()).discard(test)
+            failed |= {package} if action == "fail" else set()
+        elif not test and action in {"pass", "fail", "skip"}:
+            if action == "fail" and (package not in failed or running.get(package)):
+                ended.add(package)
+            failed.discard(package)
+            running.pop(package, None)
+    return sorted(ended)
 
 
 def main(arguments: Sequence[str]) -> int:

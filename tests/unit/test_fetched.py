@@ -66,6 +66,14 @@ def test_what_is_missing_is_fetched_and_removed(target: Path) -> None:
     assert not target.exists()
 
 
+def test_packages_of_another_lock_file_are_replaced(target: Path) -> None:
+    fetched.fetch()
+    (target / "node_modules" / ".mplab").write_text("that of an older lock file")
+    assert fetched.wrong() == ["package-lock.json"]
+    fetched.fetch()
+    assert fetched.wrong() == []
+
+
 def test_another_version_is_replaced(target: Path) -> None:
     fetched.fetch()
     old = target / "node_modules" / "appium" / "package.json"

@@ -1,5 +1,6 @@
 """A lane repeats failed tests, and the summary lists what was repeated or skipped."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,15 @@ def test_second_time():
     first = not mark.exists()
     mark.touch()
     assert not first
+"""
+CRASHING = """
+import os
+
+def test_ends_the_process():
+    os._exit(1)
+
+def test_wrong():
+    assert False
 """
 SKIPPING = "import pytest\n\ndef test_never():\n    pytest.skip('no router')\n"
 FAILING = "def test_wrong():\n    assert False\n"
@@ -73,3 +83,29 @@ def test_a_file_of_which_every_test_was_skipped_is_a_problem(run: Run) -> None:
     assert summary.without_a_run(tests) == ["tests/test_skipping.py"]
     assert any("no router" in line for line in summary.lines_of(tests))
     assert "tests/test_skipping.py: every test was skipped" in summary.problems_of(tests)
+
+
+@pytest.mark.parametrize("way", ["together", "apart"])
+def test_a_process_that_ends_early_fails_the_lane(run: Run, way: str) -> None:
+    code, _ = run.lane(way, crashing=CRASHING)
+    assert code == 1
+
+
+def test_a_killed_process_fails_the_lane(run: Run) -> None:
+    code, _ = run.lane("apart", killed=CRASHING.replace("os._exit(1)", "os.kill(os.getpid(), 9)"), flaky=FLAKY)
+    assert code == 1
+
+
+def events(*lines: str) -> list[str]:
+    """Return events of ``go test -json`` from lines ``ACTION PACKAGE [TEST]``."""
+    keys = ("Action", "Package", "Test")
+    return [json.dumps(dict(zip(keys, line.split(), strict=False))) for line in lines]
+
+
+def test_go_packages_that_end_without_all_of_their_tests_are_found() -> None:
+    good = events("run a T1", "pass a T1", "pass a", "start b", "run b T1", "fail b T1", "fail b")
+    repeated = events("run b T1", "pass b T1", "pass b")
+    assert lane.ended_early([*good, *repeated]) == []
+    assert lane.ended_early(events("run a T1", "pass a T1", "fail a")) == ["a"], "TestMain, or a race after the tests"
+    assert lane.ended_early(events("run a T1", "fail a T1", "run a T2", "fail a")) == ["a"], "T2 ended the process"
+    assert lane.ended_early([*good, *events("run b T1", "fail b")]) == ["b"], "a repetition ended the process"

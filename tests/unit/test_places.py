@@ -10,7 +10,7 @@ import pytest
 from mplab.base.errors import InputError
 from mplab.base.places import EXPERIMENTS, LABS, ROOT, by_name, cache_folder, fetched_folder
 from mplab.run.planning import find_experiment
-from mplab.userfiles.labs.labuse import find_lab
+from mplab.userfiles.labs.labuse import NoSuchLabError, find_lab
 
 
 def test_a_name_means_the_file_that_comes_with_mplab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,6 +27,23 @@ def test_a_file_of_the_working_directory_is_preferred(
     monkeypatch.chdir(tmp_path)
     Path(own).touch()
     assert find_experiment(Path("demo")) == Path(own)
+
+
+def test_a_lab_is_a_file_next_to_the_experiment_not_of_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    Path("mine.yaml").write_text((LABS / "virtual-router.yaml").read_text())
+    with pytest.raises(NoSuchLabError):
+        find_lab("mine", tmp_path / "there")
+    assert find_lab("mine", tmp_path / "here").file is not None
+
+
+@pytest.mark.parametrize("given", ["/", ".", ".."])
+def test_a_folder_is_no_name(given: str) -> None:
+    assert by_name(Path(given), EXPERIMENTS) == Path(given)
 
 
 @pytest.mark.parametrize("given", ["demo.yaml", "./here/demo", "/demo", "nowhere/smoke"])

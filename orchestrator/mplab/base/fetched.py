@@ -3,6 +3,7 @@
 They are in `programs.APPIUM_DIR`. Scenarios with a browser need them; scenarios without a user interface do not.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -22,26 +23,41 @@ SETUP = "mplab setup" if INSTALLED else "make setup"
 _SHIPPED = ROOT / "tools" / "appium"
 _FILES = ("package.json", "package-lock.json", "har.mjs")
 _MODULES = "node_modules"
+_MARK = ".mplab"
+"""File in `_MODULES` with the digest of the lock file and of har.mjs from which the packages were fetched."""
 _OLDEST_NODE = (20, 19)
 """Oldest version of Node.js that Appium accepts."""
 _TIMEOUT_S = 1800.0
 
 
 def wrong() -> list[str]:
-    """Return the Node packages that are missing or have another version than the locked one; []: all are there."""
+    """Return the Node packages that are missing or have another version than the locked one; []: all are there.
+
+    If only packages that other packages need have changed, or har.mjs, it returns the name of the lock file.
+    """
     needed: dict[str, str] = json.loads((_SHIPPED / "package.json").read_text(encoding="utf-8"))["dependencies"]
     found = {name: APPIUM_DIR / _MODULES / name / "package.json" for name in needed}
-    return [
+    wrong = [
         f"{name} {version}"
         for name, version in needed.items()
         if not found[name].is_file() or json.loads(found[name].read_text(encoding="utf-8"))["version"] != version
     ]
+    mark = APPIUM_DIR / _MODULES / _MARK
+    same = mark.is_file() and mark.read_text(encoding="utf-8") == _digest()
+    return wrong or ([] if same else ["package-lock.json"])
+
+
+def _digest() -> str:
+    content = (_SHIPPED / name for name in ("package-lock.json", "har.mjs"))
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in content)).hexdigest()
 
 
 def check_node() -> None:
     """Raise LabNotReadyError if Node.js is missing or too old for Appium."""
     NODE.path()
     version = NODE.version()
+    if not version:
+        raise LabNotReadyError(f"the version of {NODE.path()} is unknown: it does not start; {NODE.remedy}")
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
     if numbers < _OLDEST_NODE:
         oldest = ".".join(map(str, _OLDEST_NODE))
@@ -93,6 +109,7 @@ def _fetch_into(folder: Path) -> None:
     if result.returncode != 0:
         words = " ".join((result.stderr or result.stdout).split())[-500:]
         raise LabNotReadyError(f"Appium was not fetched: npm failed ({result.returncode}): {words or 'no message'}")
+    (folder / _MODULES / _MARK).write_text(_digest(), encoding="utf-8")
 
 
 def remove() -> bool:

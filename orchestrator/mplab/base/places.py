@@ -27,21 +27,23 @@ LABS = ROOT / "router-configs" / "labs"
 """Folder of the lab files that come with mplab."""
 
 
-def by_name(given: Path, folder: Path) -> Path:
+def by_name(given: Path, folder: Path, base: Path = Path()) -> Path:
     """Return the YAML file that a user names by its path or by its name without ``.yaml``.
 
     Args:
-        given: the path or name. For ``demo``, the files ``demo`` and ``demo.yaml`` of the working directory are
-            preferred to the file of `folder`.
+        given: the path or name. For ``demo``, the files ``demo`` and ``demo.yaml`` of `base` are preferred to the file
+            of `folder`.
         folder: folder with files that come with mplab.
+        base: base of a relative path.
 
     Returns:
-        The file; `given` if it is no name, or no file has this name.
+        The file; `given` below `base` if it is no name, or no file has this name.
     """
-    if len(given.parts) != 1 or given.suffix:
-        return given
-    candidates = (given, given.with_suffix(".yaml"), folder / f"{given}.yaml")
-    return next((path for path in candidates if path.is_file()), given)
+    path = base / given
+    if len(given.parts) != 1 or given.suffix or not given.name:
+        return path
+    candidates = (path, path.with_suffix(".yaml"), folder / f"{given}.yaml")
+    return next((path for path in candidates if path.is_file()), path)
 
 
 def part(name: str, package: str) -> Path:

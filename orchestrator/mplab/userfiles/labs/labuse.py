@@ -219,10 +219,7 @@ def find_lab(name: str, folder: Path, phone: str = "") -> LabUse:
         if phone:
             raise InputError(f"--phone {phone}: the virtual lab has one phone, without a name. Add --lab FILE")
         return VIRTUAL
-    path = Path(name).expanduser()
-    path = path if path.is_absolute() else folder / path
-    if not path.is_file() and (shipped := by_name(Path(name), LABS)).is_file():
-        path = shipped
+    path = by_name(Path(name).expanduser(), LABS, folder)
     if not path.is_file():
         raise NoSuchLabError(
             f"lab {name!r}: no such file: {path}. Allowed: {VIRTUAL_NAME} (the lab on this machine only), or the path "
