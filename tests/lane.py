@@ -56,7 +56,7 @@ class Runner:
     def run(self, name: str, paths: Sequence[Path], attempt: int, prefix: Sequence[str] = ()) -> "tuple[int, str]":
         """Run the tests of `paths`, or those that failed in the attempt before; return pytest's exit code and output.
 
-        The exit code is 0 if there is nothing to run in the first attempt. The output is "" if the tests print directly.
+        The exit code is 0 if there is nothing to run in the first attempt. The output is "" if tests print directly.
 
         Args:
             name: name of this part of the lane, in file names.
