@@ -77,7 +77,7 @@ def docker_run(engine: Engine, image: str, folder: Path, client: DockerClient) -
     def state() -> tuple[object, ...]:
         containers = [container.id for container in client.containers.list(all=True)]
         links = engine.node.run(["ip", "-brief", "link"]).stdout
-        return containers, sorted(volume.id for volume in client.volumes.list()), links
+        return containers, sorted(str(volume.id) for volume in client.volumes.list()), links
 
     def run(options: Sequence[str], *command: str) -> subprocess.CompletedProcess[str]:
         owner = USER if "--user" in options else 0
