@@ -1,9 +1,9 @@
 """Measure which code of the product the tests run: ``python -m tests.covered``, after lanes that recorded it.
 
 ``python -m tests.covered start``: prepare; lanes record coverage if `MPLAB_COVERAGE` is set (``make coverage``).
-``python -m tests.covered``: print covered statements by package, least first, and write
+``python -m tests.covered``: print the covered share of each package in ascending order, and write
 ``build/coverage/coverage.json``. The exit code is 1 if the whole is below the floor in ``tests/coverage-floor.json``.
-``python -m tests.covered raise``: the same, then raise the floor to what was measured, in steps of 0.5 %.
+``python -m tests.covered raise``: the same, then raise the floor to the measured share, rounded down to 0.5 %.
 """
 
 import json
@@ -80,7 +80,7 @@ def share(counts: Counts) -> float:
 
 
 def show(counts: Mapping[str, Counts]) -> None:
-    """Print the packages of each language, least covered first."""
+    """Print the packages of each language, in ascending order of their covered share."""
     for language, packages in counts.items():
         print(f"\n{language}: {share(packages):.1f} % of {sum(n for _, n in packages.values())} statements")
         rows = [(100 * covered / n, n, package) for package, (covered, n) in packages.items() if n]

@@ -1,7 +1,7 @@
 """Run one lane of the tests, repeat what failed, and record every attempt for `tests.summary`.
 
 ``python -m tests.lane NAME together FOLDER… [OPTION…]``: one pytest process.
-``python -m tests.lane NAME apart FOLDER… [OPTION…]``: one process for each file, in namespaces of its own, so that the
+``python -m tests.lane NAME apart FOLDER… [OPTION…]``: one process with separate namespaces for each file, so that the
 labs of parallel files do not interfere.
 ``python -m tests.lane NAME go PACKAGE…``: Go tests with the race detector.
 
@@ -62,7 +62,7 @@ class Runner:
             name: name of this part of the lane, in file names.
             paths: test files and folders.
             attempt: 0 for the first attempt.
-            prefix: command that runs pytest in namespaces of its own; without it, pytest prints directly.
+            prefix: command that runs pytest in separate namespaces; without it, pytest prints directly.
         """
         measured = ("coverage", "run", f"--rcfile={COVERAGE_CONFIG}", "-m") if _measures() else ()
         argv = [sys.executable, "-m", *measured, "pytest", *map(str, paths), *self._options]
@@ -97,7 +97,7 @@ def together(runner: Runner, paths: Sequence[Path]) -> int:
 
 
 def apart(runner: Runner, paths: Sequence[Path]) -> int:
-    """Run each test file in a pytest process and namespaces of its own, and return 1 if one failed."""
+    """Run each test file in a separate process and separate namespaces, and return 1 if one failed."""
     # Largest file first, so that at the end no processor is idle while another one runs a long file.
     files = sorted(
         (file for path in paths for file in (path.glob("test_*.py") if path.is_dir() else (path,))),

@@ -131,7 +131,7 @@ def _command(verb: Any, path: tuple[str, ...]) -> Iterator[str]:  # noqa: ANN401
 
 
 def _wrapped(text: str) -> list[str]:
-    """Return paragraphs in lines of at most 120 columns; lines that start with a space stay as they are."""
+    """Return paragraphs in lines of at most 120 columns; do not wrap lines that start with a space."""
     lines: list[str] = []
     for paragraph in inspect.cleandoc(text).split("\n\n"):
         indented = any(line.startswith(" ") for line in paragraph.splitlines())

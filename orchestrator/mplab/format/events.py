@@ -86,7 +86,7 @@ class EventLog(Closing):
         Args:
             path: file of the log.
             clock: returns Unix seconds.
-            beside: True: another process may be writing to the file, so its last line is not repaired.
+            beside: True: another process may write to the file too, so its last line is not repaired.
             durable: True: each event is on disk when `append` returns. False: all are on disk after `close`.
 
         Raises:

@@ -1,6 +1,6 @@
 """The YAML examples of the manual are accepted by the programs that read such files.
 
-The keys of an example tell which kind of file it belongs to. A part of a file gets the keys that the file needs.
+The keys of an example identify the kind of its file. A part of a file gets the keys that the file needs.
 """
 
 import subprocess

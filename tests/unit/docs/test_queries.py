@@ -22,7 +22,7 @@ QUERIES = [
     for sql in re.findall(r'^ *mplab results query "([^"…]+)"', block.text, re.MULTILINE)
 ]
 _READING = frozenset({"report", "show", "compare", "trend", "bundle", "status", "results"})
-"""Verbs that only read runs, and write only what they are asked for."""
+"""Verbs that read runs and write only to the requested output."""
 _ELSEWHERE = frozenset({"--open", "--pdf", "--watch", "query"})
 """Options that need a browser or do not end; queries have their own test."""
 READING = list(

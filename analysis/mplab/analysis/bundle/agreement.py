@@ -103,7 +103,7 @@ class ContrastPair:
 
         They agree when both differences are significant and have the same direction. They differ when the directions
         are opposite, when the second run lacks the contrast, or when the 95 % intervals do not overlap and each is of
-        `PAIRS` blocks or more. In all other cases, the agreement cannot be told.
+        `PAIRS` blocks or more. All other cases are ``cannot be told``.
         """
         if self.before is None:
             return "cannot be told"

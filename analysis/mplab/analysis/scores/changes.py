@@ -158,7 +158,7 @@ def payload_times(tables: Mapping[str, pl.DataFrame]) -> NDArray[np.float64]:
 
 
 def gap_s(times: NDArray[np.float64], handover: Handover, end_s: float) -> float | None:
-    """Return the longest time without payload around a hand-over, s; None if there is none.
+    """Return the longest time without payload around a hand-over, s, or None without such a gap.
 
     The gap begins at a packet with payload, at most `BEFORE_S` before the hand-over or during it. The gap ends after
     the start of the hand-over, at the next packet with payload or at ``end_s``.

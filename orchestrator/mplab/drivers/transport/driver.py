@@ -98,7 +98,7 @@ class TransportDriver(TransportInfo):
         return ""
 
     def note_on(self, phone: PhoneFacts) -> str:
-        """Return a requirement of the transport on a phone, as a note for users; "" if there is none.
+        """Return a requirement of the transport on a phone, as a note for users; "" if it has no requirement.
 
         Default: without root, the agent needs Linux 5.7 or later to bind its sockets to interfaces.
         """

@@ -92,7 +92,7 @@ def _git(*arguments: str) -> str:
 
 
 def _git_output(*arguments: str) -> bytes:
-    """Return the standard output of a git command in this checkout; b"" if there is none or the command fails."""
+    """Return the standard output of a git command in this checkout; b"" outside of a checkout, or if git fails."""
     if places.INSTALLED:
         return b""
     argv = ["git", "-C", str(places.ROOT), *arguments]

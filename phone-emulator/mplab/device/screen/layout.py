@@ -54,7 +54,7 @@ class Layout:
         return next((touchable for touchable in reversed(self.touchables) if touchable.bounds.holds(x, y)), None)
 
     def scroller_at(self, x: int, y: int) -> Place | None:
-        """Return the path of the innermost scrollable container at a point; None if there is none."""
+        """Return the path of the innermost scrollable container at a point, or None."""
         return next((container for bounds, container in reversed(self.scrollers) if bounds.holds(x, y)), None)
 
 
