@@ -100,7 +100,8 @@ class AndroidSide:
         if not phone.rooted and not file.unrooted:
             raise LabNotReadyError(
                 f"{phone.label}: not rooted: only root can redirect its traffic to the agent, and a run needs that; "
-                "with 'root: none' in the lab file, runs use only apps that have a proxy setting (docs/phones.md)"
+                "with 'root: none' in the lab file, runs use only apps that have a proxy setting "
+                "(docs/how-to/phone-without-root.md)"
             )
 
     def _redirect(self) -> None:
