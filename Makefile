@@ -27,10 +27,10 @@ test: setup  ## lint, types, unit, integration, router, device, Docker (as root)
 	@[ "$$(id -u)" -ne 0 ] || tools/system-packages docker || echo "── Without them the tests of the containers are skipped"
 	@tools/debian-adbd || echo "── Without it the tests of Debian's adbd are skipped"
 	@rm -rf build/tests
-	$(VENV)/bin/tox
+	$(VENV)/bin/tox run-parallel
 
 check: setup  ## lint, types, layers, unit and golden tests, Go vet and unit tests: what to run before each commit
-	$(VENV)/bin/tox -e lint,types,quick,go-quick
+	$(VENV)/bin/tox run-parallel -e quick,go-quick,types,lint
 
 lint: setup  ## linters only: code, imports, spelling, wording
 	$(VENV)/bin/tox -e lint

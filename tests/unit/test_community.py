@@ -26,6 +26,8 @@ def test_the_workflow_has_a_job_for_each_lane() -> None:
     tox = configparser.ConfigParser(interpolation=None)
     tox.read(ROOT / "tox.ini")
     workflow = YAML(typ="safe").load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
-    jobs = [*workflow["jobs"]["lane"]["strategy"]["matrix"]["lane"], "summary"]
-    assert jobs == [lane.strip() for lane in tox["tox"]["env_list"].split(",")]
+    jobs = {*workflow["jobs"]["lane"]["strategy"]["matrix"]["lane"], "summary"}
+    lanes = {lane.strip() for lane in tox["tox"]["env_list"].split(",")}
+    assert jobs == lanes
+    assert {lane.strip() for lane in tox["testenv:summary"]["depends"].split(",")} == lanes - {"summary"}
     assert "python3 -m tests.summary" in [step.get("run") for step in workflow["jobs"]["summary"]["steps"]]

@@ -20,6 +20,8 @@ from mplab.analysis.stop_rule import DIFFERENCES, MEDIANS, _width, check_rule, l
 from mplab.format.experiment import IntervalRule, TransportRecord
 from tests.unit.analysis.synthetic import Synthetic
 
+pytestmark = pytest.mark.long
+
 Make = Callable[..., Synthetic]
 
 

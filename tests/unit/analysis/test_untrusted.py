@@ -25,6 +25,8 @@ from mplab.analysis.results.index import NAME, query, update
 from mplab.analysis.verdicts.compare import compare
 from tests.unit.analysis.synthetic import Synthetic, summary_json
 
+pytestmark = pytest.mark.long
+
 Builder = Callable[..., Synthetic]
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\ud800\u202e"
 DEEP = "[" * 100_000

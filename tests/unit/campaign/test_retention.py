@@ -29,6 +29,8 @@ from mplab.run.run_directory import RunDirectory
 from tests.unit.record.conftest import cell_spec
 from tests.unit.record.test_run_directory import manifest, record
 
+pytestmark = pytest.mark.long
+
 DAY = 86400.0
 NOW = datetime(2026, 6, 1, tzinfo=UTC).timestamp()
 CAPTURES = ("phone-lo.pcapng", "phone-rmnet0.pcapng", "phone-wlan0.pcapng", "proxy.pcapng")

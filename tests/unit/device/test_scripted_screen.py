@@ -13,6 +13,8 @@ from mplab.base.hierarchy import UiNode, parse_hierarchy
 from mplab.device.apps import ready_apps
 from mplab.device.screen import ScriptedScreen, load_script
 
+pytestmark = pytest.mark.long
+
 NOTES = """
 package: com.example.notes
 title: Notes

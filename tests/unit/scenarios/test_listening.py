@@ -17,6 +17,8 @@ from mplab.drivers.services.protocol import ServiceContext
 from mplab.lab.catalog import load_scenario
 from tests.unit.scenarios.scoring.sound.conftest import Heard, described, heard, metrics, source, station, write_wav
 
+pytestmark = pytest.mark.long
+
 __all__ = ["described", "heard", "source", "station"]
 
 

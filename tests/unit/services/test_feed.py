@@ -15,6 +15,8 @@ import pytest
 
 from mplab.drivers.services import load_service
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def feed() -> SimpleNamespace:

@@ -14,6 +14,8 @@ from mplab.base.errors import LabNotReadyError
 from mplab.drivers.shaper.tc.ssh import SshConnection, fingerprint
 from mplab.userfiles.labs.machine_fields import SshFile
 
+pytestmark = pytest.mark.long
+
 Connect = Callable[..., str]
 
 

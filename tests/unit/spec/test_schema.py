@@ -1,6 +1,7 @@
 """The JSON Schemas in docs/schema accept the same files as the reader."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ LAB = {
 }
 
 
+@cache
 def validator(name: str) -> Draft202012Validator:
     schema = json.loads(schema_files()[name])
     Draft202012Validator.check_schema(schema)

@@ -12,6 +12,8 @@ from mplab.analysis.record.run import Run, read_run
 from mplab.analysis.statistics.effects import Interval
 from tests.unit.analysis.synthetic import Synthetic
 
+pytestmark = pytest.mark.long
+
 Night = Callable[..., Run]
 
 

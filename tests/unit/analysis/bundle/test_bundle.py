@@ -24,7 +24,7 @@ from mplab.analysis.record.run import read_run
 from tests.foreign import Foreign
 from tests.unit.analysis.synthetic import TOY_SCORES, Synthetic
 
-pytestmark = pytest.mark.usefixtures("no_figures")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_figures")]
 LOCKS = {"requirements/lock.txt": b"numpy==2.4.0\n", "go.sum": b"h1:\n"}
 OPTIONS = Options(locks=LOCKS, locks_of="commit 0123")
 Analyzed = Callable[..., Path]

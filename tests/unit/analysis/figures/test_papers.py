@@ -17,6 +17,8 @@ from mplab.analysis.record.run import Cell, read_run
 from tests.foreign import Foreign
 from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
 
+pytestmark = pytest.mark.long
+
 Value = tuple[str, float, Mapping[str, str]]
 Values = Callable[[Cell], Iterator[Value]]
 Make = Callable[..., Traces]

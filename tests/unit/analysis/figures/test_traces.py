@@ -30,6 +30,8 @@ from mplab.analysis.record.tables import LOOPBACK, PROXY, Tables
 from tests.unit.analysis import traces as made_up
 from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
 
+pytestmark = pytest.mark.long
+
 CAPTURES = Path(__file__).parents[4] / "analysis" / "mptrace" / "testdata"
 REPORT = {"bytes-over-time", "rtt-samples", "join-delay", "time-sequence", "waterfall"}
 OF_TABLES = [named.name for named in figures() if not named.figure.of_paper]
