@@ -11,9 +11,8 @@ import polars as pl
 from mplab.analysis.errors import NotAnalysedError, NotARunError, TablesError
 from mplab.analysis.record.links import measurements
 from mplab.analysis.record.run import Cell, Run, read_run
-from mplab.analysis.record.schema import SCHEMAS, Schema
 from mplab.analysis.record.tables import read_tables
-from mplab.analysis.results.columns import RESULT_TABLES
+from mplab.analysis.results.columns import RESULT_TABLES, trace_columns, trace_schema
 from mplab.analysis.results.reported import SummaryComparison, SummaryGroup, read_summary
 from mplab.analysis.scores.scoring import read_cell_values
 
@@ -249,14 +248,14 @@ def step_rows(run: Run) -> Iterator[Row]:
 
 def trace_frame(runs: Iterable[Run], name: str) -> pl.DataFrame:
     """Return an mptrace table of all ok cells of the runs, with ``run_id`` and ``cell`` as first columns."""
-    schema: Schema = {"run_id": pl.String, "cell": pl.String, **SCHEMAS[name]}
-    frames = [pl.DataFrame(schema=schema)]
+    columns = [pl.col(own).cast(kind).alias(column) for column, (own, kind) in trace_columns(name).items()]
+    frames = [pl.DataFrame(schema=trace_schema(name))]
     for run in runs:
         for cell in run.cells:
             tables = read_tables(cell)
             if cell.ok and tables.exist:
                 own = [pl.lit(run.manifest.run_id).alias("run_id"), pl.lit(cell.id).alias("cell")]
-                frames.append(tables[name].select(*own, pl.all()))
+                frames.append(tables[name].select(*own, *columns))
     return pl.concat(frames)
 
 

@@ -15,7 +15,7 @@ from mplab import analysis
 from mplab.analysis.errors import NotARunError, QueryError, TablesError
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.schema import SCHEMAS
-from mplab.analysis.results.columns import RESULT_TABLES
+from mplab.analysis.results.columns import RESULT_TABLES, TRACE_TIME, trace_schema
 from mplab.analysis.results.frames import Results
 from mplab.analysis.results.index import NAME, TRACES, export, query, update
 from tests.unit.analysis.synthetic import Synthetic
@@ -90,13 +90,37 @@ def test_one_run_is_frames_too(folder: Path) -> None:
 def test_traces_are_joined_by_cell(folder: Path, tmp_path: Path) -> None:
     results = analysis.load(folder)
     connections = results.traces("connections")
-    assert connections.columns == ["run_id", "cell", *SCHEMAS["connections"]]
+    assert dict(connections.schema) == trace_schema("connections")
+    assert connections.columns[:2] == ["run_id", "cell"]
     assert connections["cell"].n_unique() == 6
     assert connections["run_id"].n_unique() == 3
     assert connections.height == 3 * (6 + 6 + 4)
     none = tmp_path / "none"
     build(none, 1, report=False, outcome=lambda _: "failed")
     assert analysis.load(none).traces("points").is_empty()
+
+
+def test_times_of_traces_are_timestamps(folder: Path) -> None:
+    cell = next(next(folder.glob("20260901*")).glob("cells/*"))
+    written = pl.read_parquet(cell / "tables" / "connections.parquet")
+    own = analysis.load(folder).traces("connections").filter(run_id=cell.parents[1].name, cell=cell.name)
+    assert own.schema["start_time"] == TRACE_TIME
+    assert own["start_time"].dt.timestamp("ns").to_list() == written["start_ns"].to_list()
+    assert "time" in trace_schema("rtt")
+    assert not [name for table in SCHEMAS for name in trace_schema(table) if name.endswith("_ns")]
+
+
+def test_times_are_in_utc_in_parquet_only(runs: Path, tmp_path: Path) -> None:
+    update(runs, runs / NAME)
+    results = analysis.load(runs)
+    for name, column in (("runs", "started"), ("connections", "start_time")):
+        out = tmp_path / f"{name}.parquet"
+        for _ in range(2):  # an existing file is replaced
+            export(runs / NAME, f"SELECT {column} FROM {name} ORDER BY ALL", out, "parquet")  # noqa: S608 - ours
+        frame = results.runs if name == "runs" else results.traces(name)
+        assert pl.read_parquet(out)[column].equals(frame[column].sort())
+    export(runs / NAME, "SELECT started FROM runs ORDER BY ALL", tmp_path / "runs.csv", "csv")
+    assert (tmp_path / "runs.csv").read_text().splitlines()[1] == "2026-09-01 10:15:00"
 
 
 def test_traces_of_an_older_mptrace_are_upgraded(runs: Path) -> None:

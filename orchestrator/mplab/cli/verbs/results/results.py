@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from mplab.analysis.record.schema import TABLES
-from mplab.analysis.results.columns import RESULT_TABLES
+from mplab.analysis.results.columns import RESULT_TABLES, trace_schema
 from mplab.analysis.results.index import NAME, TRACES, Updated, update
 from mplab.analysis.results.index import export as write
 from mplab.analysis.results.index import query as ask
@@ -64,7 +64,7 @@ def tables(as_json: JsonOption = False) -> None:
         for name, table_schema in RESULT_TABLES.items()
     }
     for name in TRACES:
-        known[name] = (TABLES[name].doc, ["run_id", "cell", *TABLES[name].schema])
+        known[name] = (TABLES[name].doc, list(trace_schema(name)))
     if as_json:
         print_json([{"table": name, "doc": doc, "columns": columns} for name, (doc, columns) in known.items()])
         return
