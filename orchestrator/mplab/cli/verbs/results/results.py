@@ -76,14 +76,18 @@ def tables(as_json: JsonOption = False) -> None:
 
 @app.command("query")
 def query(
-    sql: Annotated[str, typer.Argument(help="A statement in DuckDB's SQL: 'SELECT … FROM values …'.")],
+    sql: Annotated[str, typer.Argument(help="A statement in DuckDB's SQL: 'SELECT * FROM statistics WHERE headline'.")],
     *,
     runs: RunsOption = RUNS,
     file: IndexOption = None,
     update: UpdateOption = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Query the index in SQL. The index is updated first; a query cannot change it."""
+    """Query the index in SQL. The index is updated first; a query cannot change it.
+
+    The table statistics has the medians of the reports. Group a median of the table values by run_id, scenario, link,
+    metric and labels: otherwise it mixes sizes.
+    """
 
     if update:
         _update(runs, _file(runs, file))
