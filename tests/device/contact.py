@@ -7,12 +7,12 @@ import json
 import sys
 from pathlib import Path
 
-from mplab.device.apps.chat import Session
+from mplab.device.apps.chat import XmppSession
 
 _RECEIPTS = "urn:xmpp:receipts"
 
 
-class Contact(Session):
+class Contact(XmppSession):
     """Answers each message with its receipt (XEP-0184)."""
 
     def answer(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from mplab.device import Device, DeviceSettings
 from mplab.device.adbd.debian import MOUNTED, UNPACKED
-from mplab.device.adbd.message import AUTH, CLSE, CNXN, OKAY, OPEN, VERSION, WRTE, Message, read_message
+from mplab.device.adbd.message import AUTH, CLSE, CNXN, OKAY, OPEN, VERSION, WRTE, AdbMessage, read_message
 from tests.device.apks import make_apk
 from tests.device.conftest import TIMEOUT_S, Adb
 
@@ -40,16 +40,16 @@ class Client:
         self.features = set(banner.payload.decode().partition("features=")[2].split(","))
 
     def send(self, command: int, arg0: int, arg1: int, payload: bytes = b"") -> None:
-        self._writer.write(Message(command, arg0, arg1, payload).encode())
+        self._writer.write(AdbMessage(command, arg0, arg1, payload).encode())
 
-    async def receive(self) -> Message:
+    async def receive(self) -> AdbMessage:
         """Return the next message. adbd can close a stream twice: skip CLSE of earlier streams."""
         while True:
             message = await asyncio.wait_for(read_message(self._reader, checksum=False), TIMEOUT_S)
             if message.command != CLSE or message.arg1 == self._local:
                 return message
 
-    async def expect(self, command: int) -> Message:
+    async def expect(self, command: int) -> AdbMessage:
         message = await self.receive()
         assert message.command == command, message
         return message
@@ -73,7 +73,7 @@ class Client:
         data, self._received = self._received[:size], self._received[size:]
         return data
 
-    def _keep(self, message: Message) -> None:
+    def _keep(self, message: AdbMessage) -> None:
         self._received += message.payload
         self.send(OKAY, self._local, self._remote)
 

@@ -34,7 +34,7 @@ class CommandError(Exception):
         self.code = code
 
 
-class Call:
+class CommandCall:
     """A call of a command on the device.
 
     Attributes:
@@ -110,7 +110,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-Handler = Callable[[Call], Awaitable[int]]
+Handler = Callable[[CommandCall], Awaitable[int]]
 """Function that answers a call, and returns the exit code of the command."""
 
 
@@ -176,7 +176,7 @@ class CallServer:
             for descriptor in streams:
                 os.close(descriptor)
 
-    async def _answer(self, call: Call, conn: socket.socket) -> int:
+    async def _answer(self, call: CommandCall, conn: socket.socket) -> int:
         """Run the handler of a call. Cancel it if the caller ends, or no one reads the output. Return the exit code."""
         handler = self._handlers.get(call.argv[0])
         if handler is None:
@@ -197,7 +197,7 @@ class CallServer:
                 task.cancel()
 
 
-async def _run(handler: Handler, call: Call) -> int:
+async def _run(handler: Handler, call: CommandCall) -> int:
     try:
         return await handler(call)
     except CommandError as error:
@@ -213,7 +213,7 @@ async def _run(handler: Handler, call: Call) -> int:
         return 255
 
 
-async def _listen(call: Call, conn: socket.socket) -> int:
+async def _listen(call: CommandCall, conn: socket.socket) -> int:
     """Wait until the caller has ended, or has sent a signal that ends the command. Return the command's exit code.
 
     If the command's handler has set `handles_signals`, signals are delivered to the handler and do not end the command.
@@ -261,7 +261,7 @@ async def _no_reader(descriptor: int) -> None:
         poll.close()
 
 
-def _call_from(packet: bytes, streams: Sequence[int], conn: socket.socket, writers: ThreadPoolExecutor) -> Call:
+def _call_from(packet: bytes, streams: Sequence[int], conn: socket.socket, writers: ThreadPoolExecutor) -> CommandCall:
     request = json.loads(packet)
     credentials = conn.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     pid, uid = (int.from_bytes(credentials[at : at + 4], "little", signed=True) for at in (0, 4))
@@ -269,7 +269,7 @@ def _call_from(packet: bytes, streams: Sequence[int], conn: socket.socket, write
     root = uid == 0 and _has_rights(pid)
     env = {str(key): str(value) for key, value in request["env"].items()}
     argv = [str(word) for word in request["argv"]]
-    return Call(argv, descriptors, writers, cwd=request["cwd"], env=env, uid=uid, root=root)
+    return CommandCall(argv, descriptors, writers, cwd=request["cwd"], env=env, uid=uid, root=root)
 
 
 def _has_rights(pid: int) -> bool:

@@ -20,9 +20,9 @@ _LISTED = re.compile(rf"@({re.escape(_PREFIX)}[0-9a-f]+/[A-Za-z0-9._-]+)")
 _TIMEOUT_S = 60.0
 _CREDENTIALS = struct.Struct("3i")
 
-Message = dict[str, Any]
+ControlMessage = dict[str, Any]
 """Request or answer on a device's control socket: a JSON object, whose keys depend on the operation."""
-Operation = Callable[[Message], Awaitable[Message]]
+Operation = Callable[[ControlMessage], Awaitable[ControlMessage]]
 """Function that carries out a request, and returns the answer without the key ``ok``."""
 
 
@@ -63,14 +63,14 @@ class ControlServer:
         finally:
             writer.close()
 
-    async def _answer(self, line: bytes) -> Message:
+    async def _answer(self, line: bytes) -> ControlMessage:
         try:
             return {"ok": True, **await self._operation(json.loads(line))}
         except (MplabError, OSError, ValueError, TypeError, KeyError) as error:
             return {"ok": False, "error": str(error) or type(error).__name__}
 
 
-def ask(name: str, request: Message, *, timeout_s: float = _TIMEOUT_S) -> Message:
+def ask(name: str, request: ControlMessage, *, timeout_s: float = _TIMEOUT_S) -> ControlMessage:
     """Send a request to a device's control socket `name`. Return the answer without the key ``ok``.
 
     Raises:
@@ -84,7 +84,7 @@ def ask(name: str, request: Message, *, timeout_s: float = _TIMEOUT_S) -> Messag
             line = sock.makefile("rb").readline()
         except OSError as error:
             raise DeviceError(name.rpartition("/")[2], f"the emulated device does not answer: {error}") from None
-    answer: Message = json.loads(line or b'{"ok": false, "error": "it has ended"}')
+    answer: ControlMessage = json.loads(line or b'{"ok": false, "error": "it has ended"}')
     if not answer.pop("ok"):
         raise DeviceError(name.rpartition("/")[2], answer["error"])
     return answer

@@ -12,7 +12,7 @@ from typing import Self
 from mplab.base.errors import DeviceError, InputError
 from mplab.base.nodes import Node
 from mplab.base.programs import UNSHARE
-from mplab.device.control import Message, ask
+from mplab.device.control import ControlMessage, ask
 from mplab.device.settings import DeviceSettings
 from mplab.device.system.toolbox import NEEDED
 
@@ -33,7 +33,7 @@ class Device:
         settings = settings or DeviceSettings()
         self._settings = replace(settings, network_pid=node.pid) if node else settings
         self._process: subprocess.Popen[str] | None = None
-        self._facts: Message = {}
+        self._facts: ControlMessage = {}
 
     def __enter__(self) -> Self:
         """Start the device, and wait until adb can connect.
@@ -109,11 +109,11 @@ class Device:
         return str(self._facts["serial"])
 
     @property
-    def facts(self) -> Message:
+    def facts(self) -> ControlMessage:
         """Return facts about the device: its serial number, address, model, … (see `process.facts`)."""
         return dict(self._facts)
 
-    def fault(self, name: str, **parameters: object) -> Message:
+    def fault(self, name: str, **parameters: object) -> ControlMessage:
         """Cause the fault `name` of `faults.FAULTS`; ``clear`` ends faults. Return its result: for most faults, {}.
 
         Raises:
@@ -121,11 +121,11 @@ class Device:
         """
         return dict(self.ask({"op": "fault", "name": name, **parameters}).get("result", {}))
 
-    def state(self) -> Message:
+    def state(self) -> ControlMessage:
         """Return the device's radios, battery, app in front, running agents and last log lines. Raises DeviceError."""
         return self.ask({"op": "state"})
 
-    def ask(self, request: Message) -> Message:
+    def ask(self, request: ControlMessage) -> ControlMessage:
         """Send a request to the device's control socket, and return the answer. Raises DeviceError."""
         return ask(self._facts["control"], request)
 

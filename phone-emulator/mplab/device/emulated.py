@@ -11,14 +11,14 @@ from typing import TypeVar
 
 from mplab.base.errors import DeviceError
 from mplab.base.kernel import socket_in
-from mplab.device.adbd import AdbServer, Channel, find_adbd
+from mplab.device.adbd import Channel, EmulatedAdbd, find_adbd
 from mplab.device.android.android import Android
 from mplab.device.android.commands import COMMANDS, NEED_SERVICES
 from mplab.device.android.defaults import kernel_files
 from mplab.device.android.model import PhoneModel
 from mplab.device.android.state import State
-from mplab.device.calls import Call, CallServer, Handler
-from mplab.device.network import Network
+from mplab.device.calls import CallServer, CommandCall, Handler
+from mplab.device.network import DeviceNetwork
 from mplab.device.screen import ScriptedScreen
 from mplab.device.screen.protocol import Agents
 from mplab.device.settings import DeviceSettings
@@ -65,7 +65,7 @@ class EmulatedDevice:
             ),
             runtime,
         )
-        self.network = Network(self.system, private=settings.network_pid is None)
+        self.network = DeviceNetwork(self.system, private=settings.network_pid is None)
         self.android = Android(
             self.state,
             self.system,
@@ -78,7 +78,7 @@ class EmulatedDevice:
         if debian:
             (runtime / "adbd").symlink_to(debian.folder)
         command = debian.command if debian else ""
-        self.adbd = AdbServer(self, host=settings.host, port=settings.port, command=command)
+        self.adbd = EmulatedAdbd(self, host=settings.host, port=settings.port, command=command)
         self._calls: CallServer | None = None
         self._keys = list(settings.keys)
         self.trust = settings.trust
@@ -321,7 +321,7 @@ class EmulatedDevice:
     def _handlers(self) -> dict[str, Handler]:
         return {name: partial(self._answer, name) for name in COMMANDS}
 
-    async def _answer(self, name: str, call: Call) -> int:
+    async def _answer(self, name: str, call: CommandCall) -> int:
         if name in NEED_SERVICES and not self.android.booted:
             service = {"am": "activity", "pm": "package"}.get(name, name)
             await call.err(f"cmd: Can't find service: {service}\n")

@@ -51,7 +51,7 @@ class _Configuration:
 
 
 @dataclass
-class Network:
+class DeviceNetwork:
     """The network interfaces of a device.
 
     Attributes:

@@ -23,7 +23,7 @@ from mplab.base.programs import CHROMIUM, IMPORT_PATH, NSENTER
 from mplab.device.android.commands.cmd import switch
 from mplab.device.android.model import PhoneModel, load_phone
 from mplab.device.apps import ready_apps
-from mplab.device.control import ControlServer, Message, control_name
+from mplab.device.control import ControlMessage, ControlServer, control_name
 from mplab.device.emulated import EmulatedDevice
 from mplab.device.faults import FAULTS, cause
 from mplab.device.screen import ScriptedScreen, load_script
@@ -113,7 +113,7 @@ def _folder(runtime: Path, name: str) -> Path | None:
     return Path(f"/proc/{os.getpid()}/root{runtime}") / "data/media/0" / name.removeprefix(_SDCARD).lstrip("/")
 
 
-def facts(device: EmulatedDevice) -> Message:
+def facts(device: EmulatedDevice) -> ControlMessage:
     """Return facts about a running device: serial number, address of adbd, model, control socket, process ids, …"""
     state = device.state
     host = device._settings.host
@@ -148,7 +148,7 @@ class _Operations:
     def __init__(self, device: EmulatedDevice) -> None:
         self._device = device
 
-    async def __call__(self, request: Message) -> Message:
+    async def __call__(self, request: ControlMessage) -> ControlMessage:
         operation = request.pop("op")
         state = self._device.state
         if operation == "fault":

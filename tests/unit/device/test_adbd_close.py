@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mplab.device.adbd.connection import Connection
-from mplab.device.adbd.message import CLSE, CNXN, OKAY, OPEN, VERSION, Message, read_message
+from mplab.device.adbd.message import CLSE, CNXN, OKAY, OPEN, VERSION, AdbMessage, read_message
 from mplab.device.adbd.stream import Stream
 
 _TIMEOUT_S = 10.0
@@ -31,9 +31,9 @@ class Host:
         self._reader, self._writer = reader, writer
 
     def send(self, command: int, arg0: int, arg1: int, payload: bytes = b"") -> None:
-        self._writer.write(Message(command, arg0, arg1, payload).encode(checksum=True))
+        self._writer.write(AdbMessage(command, arg0, arg1, payload).encode(checksum=True))
 
-    async def receive(self) -> Message:
+    async def receive(self) -> AdbMessage:
         return await asyncio.wait_for(read_message(self._reader, checksum=False), _TIMEOUT_S)
 
 

@@ -11,7 +11,7 @@ from mplab.base.errors import InputError, LabNotReadyError
 from mplab.device.adbd import debian
 from mplab.device.adbd.connection import Connection
 from mplab.device.adbd.debian import MOUNTED, DebianAdbd, FilteredConnection, find_adbd
-from mplab.device.adbd.message import AUTH, CLSE, CNXN, OKAY, OPEN, VERSION, WRTE, Message, read_message
+from mplab.device.adbd.message import AUTH, CLSE, CNXN, OKAY, OPEN, VERSION, WRTE, AdbMessage, read_message
 from mplab.device.adbd.stream import Stream
 
 _TIMEOUT_S = 10.0
@@ -41,7 +41,7 @@ class FakeAdbd:
     """An adbd that accepts one host, and keeps its messages."""
 
     def __init__(self) -> None:
-        self.received: asyncio.Queue[Message] = asyncio.Queue()
+        self.received: asyncio.Queue[AdbMessage] = asyncio.Queue()
         self.tasks: list[Any] = []
         self._port = 0
         self._writer: asyncio.StreamWriter | None = None
@@ -64,13 +64,13 @@ class FakeAdbd:
 
     def send(self, command: int, arg0: int, arg1: int, payload: bytes = b"") -> None:
         assert self._writer is not None
-        self._writer.write(Message(command, arg0, arg1, payload).encode())
+        self._writer.write(AdbMessage(command, arg0, arg1, payload).encode())
 
     def die(self) -> None:
         assert self._writer is not None
         self._writer.close()
 
-    async def next(self) -> Message:
+    async def next(self) -> AdbMessage:
         return await asyncio.wait_for(self.received.get(), _TIMEOUT_S)
 
 
@@ -79,9 +79,9 @@ class Host:
         self._reader, self.writer = reader, writer
 
     def send(self, command: int, arg0: int, arg1: int, payload: bytes = b"") -> None:
-        self.writer.write(Message(command, arg0, arg1, payload).encode(checksum=True))
+        self.writer.write(AdbMessage(command, arg0, arg1, payload).encode(checksum=True))
 
-    async def receive(self) -> Message:
+    async def receive(self) -> AdbMessage:
         return await asyncio.wait_for(read_message(self._reader, checksum=False), _TIMEOUT_S)
 
 
@@ -120,7 +120,7 @@ def filtered(talk: Callable[[Host, FakeAdbd], Awaitable[None]], phone: object = 
     asyncio.run(main())
 
 
-async def come_in(host: Host, adbd: FakeAdbd) -> Message:
+async def come_in(host: Host, adbd: FakeAdbd) -> AdbMessage:
     """Answer the filter's CNXN as adbd does, and return the CNXN that the host receives."""
     greeting = await adbd.next()
     assert (greeting.command, greeting.arg1, greeting.payload) == (CNXN, 65536, b"host::features=shell_v2")
@@ -142,14 +142,18 @@ def test_streams_pass_in_both_directions() -> None:
         await come_in(host, adbd)
         for service in (b"shell,v2,raw:id\0", b"sync:\0", b"exec:id\0", b"tcp:80\0", b"reverse:list-forward\0"):
             host.send(OPEN, 5, 0, service)
-            assert await adbd.next() == Message(OPEN, 5, 0, service)
-        for message in (Message(OKAY, 9, 5), Message(WRTE, 9, 5, b"x" * 5000), Message(OPEN, 12, 0, b"tcp:1\0")):
+            assert await adbd.next() == AdbMessage(OPEN, 5, 0, service)
+        for message in (
+            AdbMessage(OKAY, 9, 5),
+            AdbMessage(WRTE, 9, 5, b"x" * 5000),
+            AdbMessage(OPEN, 12, 0, b"tcp:1\0"),
+        ):
             adbd.send(message.command, message.arg0, message.arg1, message.payload)
             assert await host.receive() == message
         host.send(WRTE, 5, 9, b"data")
-        assert await adbd.next() == Message(WRTE, 5, 9, b"data")
+        assert await adbd.next() == AdbMessage(WRTE, 5, 9, b"data")
         host.send(CLSE, 5, 9)
-        assert await adbd.next() == Message(CLSE, 5, 9)
+        assert await adbd.next() == AdbMessage(CLSE, 5, 9)
 
     filtered(talk)
 

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from mplab.analysis.record.schema import TABLES
+
 Type = type[pl.DataType] | pl.DataType
 TIME = pl.Datetime("us", "UTC")
+TRACE_TIME = pl.Datetime("ns", "UTC")
+"""Type of the times in mptrace's tables: captures have nanoseconds."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +193,35 @@ RESULT_TABLES: dict[str, ResultTable] = {
     table.name: table for table in (RUNS, CELLS, VALUES, STATISTICS, CONTRASTS, LINKS, STEPS)
 }
 """Name of a result table → its definition."""
+
+
+def trace_columns(name: str) -> dict[str, tuple[str, Type]]:
+    """Return the columns that an mptrace table has in results: name → (name in mptrace's file, type).
+
+    Times, which the file has as nanoseconds since 1970, are timestamps: ``start_ns`` is ``start_time``, and ``time_ns``
+    is ``time``.
+
+    Raises:
+        KeyError: mptrace has no table called ``name``.
+    """
+    columns: dict[str, tuple[str, Type]] = {}
+    for column in TABLES[name].columns:
+        if column.unit == "ns":
+            stem = column.name.removesuffix("_ns")
+            columns[stem if stem == "time" else f"{stem}_time"] = (column.name, TRACE_TIME)
+        else:
+            columns[column.name] = (column.name, column.type)
+    return columns
+
+
+def trace_schema(name: str) -> dict[str, Type]:
+    """Return name → type of the columns of an mptrace table in results; the first two are ``run_id`` and ``cell``.
+
+    Raises:
+        KeyError: as `trace_columns`.
+    """
+    columns = {column: kind for column, (_, kind) in trace_columns(name).items()}
+    return {_RUN.name: _RUN.type, _CELL.name: _CELL.type, **columns}
 
 
 def markdown() -> str:

@@ -5,35 +5,66 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from mplab.analysis.errors import NotAnalysedError, NotARunError, TablesError
 from mplab.analysis.record.links import measurements
 from mplab.analysis.record.run import Cell, Run, read_run
-from mplab.analysis.record.schema import SCHEMAS, Schema
 from mplab.analysis.record.tables import read_tables
-from mplab.analysis.results.columns import RESULT_TABLES
+from mplab.analysis.results.columns import RESULT_TABLES, trace_columns, trace_schema
 from mplab.analysis.results.reported import SummaryComparison, SummaryGroup, read_summary
+from mplab.analysis.results.views import html, line
 from mplab.analysis.scores.scoring import read_cell_values
+from mplab.base.deferred import deferred
+from mplab.base.suggest import unknown
+
+if TYPE_CHECKING:
+    from mplab.analysis.results.plots import ResultsFigure
 
 Row = dict[str, object]
 SEPARATOR = " · "
 """Separator between the values of labels."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
     """Results of one or more runs, oldest first.
 
     Each property (`runs`, `cells`, `values`, …) is a frame with the columns of the table of this name in
     `mplab.analysis.results.columns.RESULT_TABLES`. A frame is read on first use, from the records, scores and reports
-    of the runs. `traces` reads mptrace's tables.
+    of the runs. `traces` reads mptrace's tables, `to_pandas` returns frames of pandas, and `plot` draws a metric.
     """
 
     records: tuple[Run, ...]
     unread: list[str] = field(default_factory=list)
     """Messages on folders without a readable run, and (with several runs) on damaged files; their rows are left out."""
+
+    def __repr__(self) -> str:
+        """Return numbers of runs and cells in one line, such as ``<Results: 2 runs of demo; … 96 of 96 cells ok>``."""
+        return f"<Results: {line(self)}>"
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
+    def only(self, *, experiment: str = "", run: str = "") -> "Results":
+        """Return the results of the runs of an experiment, or of the run whose id begins with ``run``.
+
+        Raises:
+            ValueError: there is no such run.
+        """
+        names = {record.manifest.experiment.name for record in self.records}
+        if experiment and experiment not in names:
+            raise ValueError(unknown("experiment", experiment, names))
+        records = tuple(
+            record
+            for record in self.records
+            if experiment in {"", record.manifest.experiment.name} and record.manifest.run_id.startswith(run)
+        )
+        if not records:
+            raise ValueError(unknown("run", run, (record.manifest.run_id for record in self.records)))
+        return Results(records, list(self.unread))
 
     @cached_property
     def runs(self) -> pl.DataFrame:
@@ -104,9 +135,36 @@ class Results:
         """
         return trace_frame(self.records, name)
 
+    def to_pandas(self, name: str) -> Any:  # noqa: ANN401 - pandas is not a dependency
+        """Return a result table, or an mptrace table as `traces` does, as a pandas DataFrame.
+
+        Raises:
+            KeyError: no table has this name.
+            ModuleNotFoundError: pandas or pyarrow is not installed.
+        """
+        frame = self.table(name) if name in RESULT_TABLES else self.traces(name)
+        try:
+            return frame.to_pandas()
+        except ModuleNotFoundError as error:
+            message = f"{error.name} is not installed. Run: pip install pandas pyarrow"
+            raise ModuleNotFoundError(message, name=error.name) from error
+
+    def plot(self, metric: str, *, scenario: str = "", link: str = "", labels: str = "") -> "ResultsFigure":
+        """Draw each value of a metric as a point, and the median with its 95 % interval, per run and transport.
+
+        Each scenario, link condition and combination of labels has a facet; values are never pooled over them, nor
+        over runs. The intervals are those of the reports. ``scenario``, ``link`` and ``labels`` select facets.
+
+        Raises:
+            FigureError: no value has this metric, scenario, link or labels, or the plot would have too many facets.
+        """
+        with deferred("matplotlib is slow to import"):
+            from mplab.analysis.results.plots import plot
+        return plot(self, metric, scenario=scenario, link=link, labels=labels)
+
 
 def load(path: Path | str) -> Results:
-    """Read a run directory, or all runs in a folder.
+    """Read a run directory, or all runs in a folder. Runs that cannot be read are named in `Results.unread`.
 
     Raises:
         NotARunError: ``path`` is not a run and holds no runs, or it is a run that cannot be read.
@@ -114,16 +172,21 @@ def load(path: Path | str) -> Results:
     path = Path(path)
     if (path / "manifest.json").is_file():
         return Results((read_run(path),))
-    folders = sorted(file.parent for file in path.glob("*/manifest.json")) if path.is_dir() else []
+    folders = sorted(filter(_may_be_run, path.iterdir())) if path.is_dir() else []
     if not folders:
         raise NotARunError(path, "no manifest.json in it, nor in the folders in it")
     runs, unread = [], []
     for directory in folders:
         try:
             runs.append(read_run(directory))
-        except NotARunError as error:
+        except (NotARunError, OSError) as error:
             unread.append(str(error))
     return Results(tuple(sorted(runs, key=started)), unread)
+
+
+def _may_be_run(path: Path) -> bool:
+    """Return whether a folder has a manifest or cells: a run without a manifest is reported as unread."""
+    return (path / "manifest.json").is_file() or (path / "cells").is_dir()
 
 
 def started(run: Run) -> tuple[str, str]:
@@ -249,14 +312,14 @@ def step_rows(run: Run) -> Iterator[Row]:
 
 def trace_frame(runs: Iterable[Run], name: str) -> pl.DataFrame:
     """Return an mptrace table of all ok cells of the runs, with ``run_id`` and ``cell`` as first columns."""
-    schema: Schema = {"run_id": pl.String, "cell": pl.String, **SCHEMAS[name]}
-    frames = [pl.DataFrame(schema=schema)]
+    columns = [pl.col(own).cast(kind).alias(column) for column, (own, kind) in trace_columns(name).items()]
+    frames = [pl.DataFrame(schema=trace_schema(name))]
     for run in runs:
         for cell in run.cells:
             tables = read_tables(cell)
             if cell.ok and tables.exist:
                 own = [pl.lit(run.manifest.run_id).alias("run_id"), pl.lit(cell.id).alias("cell")]
-                frames.append(tables[name].select(*own, pl.all()))
+                frames.append(tables[name].select(*own, *columns))
     return pl.concat(frames)
 
 

@@ -24,7 +24,7 @@ NAME = "results.duckdb"
 TRACES = ("connections", "subflows", "directions")
 """mptrace's tables in the index. The others are many times as large; `Results.traces` reads them from the runs."""
 
-VERSION = 1
+VERSION = 2
 _AT_ONCE = 20
 _INTERRUPT_AGAIN_S = 0.05
 _ANSWERING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI)
@@ -115,21 +115,24 @@ def export(file: Path, sql: str, output: Path, form: str) -> None:
     """Write the rows of an SQL statement to the file ``output``.
 
     ``form`` is ``csv`` (RFC 4180), ``parquet``, or ``json`` (one array of objects). In CSV, a text that a spreadsheet
-    would take for a formula gets a leading ``'``, as in `mplab.analysis.files.csv_text`.
+    would take for a formula gets a leading ``'``, as in `mplab.analysis.files.csv_text`. In Parquet, times are
+    timestamps with the zone UTC.
 
     Raises:
         KeyError: ``form`` is another format.
         QueryError: as `query`, or the file cannot be written.
         KeyboardInterrupt: as `query`.
     """
-    options = {"csv": "FORMAT csv, HEADER", "parquet": "FORMAT parquet", "json": "FORMAT json, ARRAY true"}[form]
+    kind = {"csv": "FORMAT csv, HEADER", "parquet": "FORMAT parquet", "json": "FORMAT json, ARRAY true"}[form]
+    options = f"{kind}, USE_TMP_FILE false"  # `_confine` forbids the file that DuckDB would write and rename
     target = str(output).replace("'", "''")
     with _open(file, read_only=True) as connection, _explained(connection):
         _check_one(connection, sql, (duckdb.StatementType.SELECT,))
         _confine(connection, output)
         source = f"({sql.strip().rstrip(';')}\n)"
-        if form == "csv":
-            source = f"(SELECT {_without_formulas(connection, source)} FROM {source})"  # noqa: S608 - one SELECT
+        if form != "json":
+            adapted = _without_formulas if form == "csv" else _with_zones
+            source = f"(SELECT {_adapted(connection, source, adapted)} FROM {source})"  # noqa: S608 - one SELECT
         _interruptible(connection, lambda: connection.execute(f"COPY {source} TO '{target}' ({options})"))
 
 
@@ -149,16 +152,22 @@ def _confine(connection: duckdb.DuckDBPyConnection, output: Path | None = None) 
     connection.execute("SET lock_configuration = true")
 
 
-def _without_formulas(connection: duckdb.DuckDBPyConnection, source: str) -> str:
-    """Return the select list of a query in SQL, with text columns escaped as in `mplab.analysis.files.csv_text`."""
+def _adapted(connection: duckdb.DuckDBPyConnection, source: str, adapted: Callable[[str, str], str]) -> str:
+    """Return the select list of a query in SQL; ``adapted`` maps the quoted name and the type of a column to SQL."""
     columns = connection.execute(f"DESCRIBE {source}").fetchall()
     quoted = [('"{}"'.format(name.replace('"', '""')), kind) for name, kind, *_ in columns]
-    return ", ".join(
-        f"CASE WHEN regexp_matches({name}, '^{FORMULA.pattern}') THEN '''' || {name} ELSE {name} END AS {name}"
-        if kind == "VARCHAR"
-        else name
-        for name, kind in quoted
-    )
+    return ", ".join(f"{adapted(name, kind)} AS {name}" for name, kind in quoted)
+
+
+def _without_formulas(name: str, kind: str) -> str:
+    """Return SQL for a column, with text escaped as in `mplab.analysis.files.csv_text`."""
+    escaped = f"CASE WHEN regexp_matches({name}, '^{FORMULA.pattern}') THEN '''' || {name} ELSE {name} END"
+    return escaped if kind == "VARCHAR" else name
+
+
+def _with_zones(name: str, kind: str) -> str:
+    """Return SQL for a column; a time without a zone, like those of the index, gets the zone UTC."""
+    return f"timezone('UTC', {name})" if kind in {"TIMESTAMP", "TIMESTAMP_NS"} else name
 
 
 def _interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
@@ -234,11 +243,11 @@ def _forget(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None
 
 def _frames(results: Results) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield (name, frame) of every table of the index; times have no zone and are in UTC."""
+    times = pl.selectors.datetime(time_zone="*").dt.replace_time_zone(None)
     for name in RESULT_TABLES:
-        times = pl.selectors.datetime(time_zone="*").dt.replace_time_zone(None)
         yield name, results.table(name).with_columns(times)
     for name in TRACES:
-        yield name, results.traces(name)
+        yield name, results.traces(name).with_columns(times)
 
 
 def _fingerprint(run: Path) -> str:

@@ -19,7 +19,7 @@ from mplab.device.adbd.message import (
     VERSION,
     VERSION_WITH_CHECKSUM,
     WRTE,
-    Message,
+    AdbMessage,
     ProtocolError,
     read_message,
 )
@@ -113,14 +113,14 @@ class Connection:
 
     def _send(self, command: int, arg0: int, arg1: int, payload: bytes) -> None:
         if not self._writer.is_closing():
-            message = Message(command, arg0, arg1, payload)
+            message = AdbMessage(command, arg0, arg1, payload)
             self._writer.write(message.encode(checksum=self._version < VERSION))
 
     async def _drain(self) -> None:
         """Wait until few sent bytes are left in the send buffer of the connection."""
         await self._writer.drain()
 
-    def _handle(self, message: Message) -> None:
+    def _handle(self, message: AdbMessage) -> None:
         if message.command == CNXN:
             self._version = min(message.arg0, VERSION)
             self._max_payload = min(message.arg1, MAX_PAYLOAD)
@@ -150,7 +150,7 @@ class Connection:
         self._token = auth.new_token()
         self._send(AUTH, auth.TOKEN, 0, self._token)
 
-    def _authenticate(self, message: Message) -> None:
+    def _authenticate(self, message: AdbMessage) -> None:
         keys = self._backend.trusted_keys
         if message.arg0 == auth.SIGNATURE:
             if keys is None or (self._token and auth.signed_by(self._token, message.payload, keys)):
@@ -162,7 +162,7 @@ class Connection:
             if self._backend.offer_key(key):
                 self._welcome()
 
-    def _opened(self, message: Message) -> None:
+    def _opened(self, message: AdbMessage) -> None:
         stream = self._new_stream()
         stream.remote = message.arg0
         stream.accepted = False
@@ -184,7 +184,7 @@ class Connection:
         finally:
             self.forget(stream)
 
-    def _to_stream(self, stream: Stream, message: Message) -> None:
+    def _to_stream(self, stream: Stream, message: AdbMessage) -> None:
         if message.command == WRTE:
             stream.received(message.payload)
         elif message.command == OKAY:

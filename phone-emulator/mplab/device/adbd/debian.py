@@ -28,7 +28,7 @@ from mplab.device.adbd.message import (
     OPEN,
     VERSION,
     WRTE,
-    Message,
+    AdbMessage,
     ProtocolError,
     read_message,
 )
@@ -173,7 +173,7 @@ class FilteredConnection(Connection):
         if self._to_adbd is not None:
             await self._to_adbd.drain()
 
-    def _handle(self, message: Message) -> None:
+    def _handle(self, message: AdbMessage) -> None:
         if message.command == CNXN:
             self._host_banner = message.payload
         if self._to_adbd is not None and self._is_for_adbd(message):
@@ -181,7 +181,7 @@ class FilteredConnection(Connection):
         else:
             super()._handle(message)
 
-    def _is_for_adbd(self, message: Message) -> bool:
+    def _is_for_adbd(self, message: AdbMessage) -> bool:
         if message.command == OPEN:
             return re.split(rb"[:,]", message.payload, maxsplit=1)[0] in _PASSED
         return message.command in {OKAY, WRTE, CLSE} and message.arg1 < _FIRST_OWN
@@ -197,7 +197,7 @@ class FilteredConnection(Connection):
         try:
             reader, writer = await self._daemon.dial()
             try:
-                writer.write(Message(CNXN, VERSION, self._max_payload, _served(self._host_banner)).encode())
+                writer.write(AdbMessage(CNXN, VERSION, self._max_payload, _served(self._host_banner)).encode())
                 answer = await read_message(reader, checksum=False)
                 self._online = True
                 self._to_adbd = writer

@@ -25,7 +25,7 @@ class ProtocolError(Exception):
 
 
 @dataclass(frozen=True)
-class Message:
+class AdbMessage:
     """A message of adb's protocol.
 
     Attributes:
@@ -47,7 +47,7 @@ class Message:
         return header + self.payload
 
 
-async def read_message(reader: asyncio.StreamReader, *, checksum: bool) -> Message:
+async def read_message(reader: asyncio.StreamReader, *, checksum: bool) -> AdbMessage:
     """Return the next message of the peer.
 
     Raises:
@@ -62,4 +62,4 @@ async def read_message(reader: asyncio.StreamReader, *, checksum: bool) -> Messa
     payload = await reader.readexactly(length)
     if checksum and command not in {CNXN, AUTH} and sum(payload) & _MASK != check:
         raise ProtocolError("the checksum of a payload is wrong")
-    return Message(command, arg0, arg1, payload)
+    return AdbMessage(command, arg0, arg1, payload)

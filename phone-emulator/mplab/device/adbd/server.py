@@ -13,7 +13,7 @@ from mplab.device.adbd.services import Services
 _FINISH_S = 5.0
 
 
-class AdbServer:
+class EmulatedAdbd:
     """The device's adbd: a TCP server to which hosts connect.
 
     Args:

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from mplab.device.android.processes import Processes
 from mplab.device.android.radios import RadioControl
 from mplab.device.android.state import State
-from mplab.device.calls import Call
-from mplab.device.network import Network
+from mplab.device.calls import CommandCall
+from mplab.device.network import DeviceNetwork
 from mplab.device.screen.protocol import Agents
 from mplab.device.system import System
 
@@ -29,7 +29,7 @@ class Android:
         self,
         state: State,
         system: System,
-        network: Network,
+        network: DeviceNetwork,
         *,
         agents: Agents,
         listen: Callable[[str], socket.socket],
@@ -71,5 +71,5 @@ class Android:
             await self.processes.start(package)
 
 
-Command = Callable[[Android, Call], Awaitable[int]]
+Command = Callable[[Android, CommandCall], Awaitable[int]]
 """Function that answers a call of one of the phone's commands, and returns the command's exit code."""

@@ -3,7 +3,7 @@
 import asyncio
 
 from mplab.device.android.state import State
-from mplab.device.network import RMNET, WLAN, Network
+from mplab.device.network import RMNET, WLAN, DeviceNetwork
 
 _DOWN_DELAY_S = 0.1
 
@@ -11,7 +11,7 @@ _DOWN_DELAY_S = 0.1
 class RadioControl:
     """Task that brings ``wlan0`` and ``rmnet0`` up and down according to the switches of the radios."""
 
-    def __init__(self, state: State, network: Network) -> None:
+    def __init__(self, state: State, network: DeviceNetwork) -> None:
         self._state = state
         self._network = network
         self._changed = asyncio.Event()

@@ -108,7 +108,7 @@ class Battery:
 
 
 @dataclass
-class Radios:
+class RadioState:
     """The switches of the radios, and whether the interfaces are up: `wifi_up` (``wlan0``), `data_up` (``rmnet0``)."""
 
     wifi: bool
@@ -148,7 +148,7 @@ class State:
         self.thermal_status = 0
         """Android's thermal status, from 0 (none) over 3 (severe) to 6 (shutdown)."""
         radios = model.radios
-        self.radios = Radios(radios.wifi, radios.data, radios.airplane, radios.bluetooth)
+        self.radios = RadioState(radios.wifi, radios.data, radios.airplane, radios.bluetooth)
         self.properties: dict[str, str] = {}
         self.settings: dict[str, dict[str, str]] = {}
         """Namespace (``global``, ``system``, ``secure``) → name → value."""

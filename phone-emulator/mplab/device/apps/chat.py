@@ -32,7 +32,7 @@ _PATIENCE_S = 120.0
 _POLL_S = 0.05
 
 
-class Session:
+class XmppSession:
     """An XMPP session: the connection with which an account has signed in.
 
     Args:
@@ -123,7 +123,7 @@ class Session:
 
 def stay(url: str, accounts: Path, cacert: str) -> None:
     """Sign in, and send messages for calls of ``chat.py send`` until the connection ends. Raises OSError then."""
-    session = Session(url, json.loads(accounts.read_text()), cacert)
+    session = XmppSession(url, json.loads(accounts.read_text()), cacert)
     server = socket.socket(socket.AF_UNIX)
     server.bind(_ADDRESS)
     server.listen()

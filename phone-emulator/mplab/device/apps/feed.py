@@ -25,7 +25,7 @@ _TIMEOUT_S = 60.0
 _AT_A_TIME = 6
 
 
-class Network:
+class FeedClient:
     """Client of the social network's server, for one account."""
 
     def __init__(self, url: str, account: str, cacert: str) -> None:
@@ -68,7 +68,7 @@ def main() -> int:
     post.add_argument("--place", default="")
     post.add_argument("--friend", default="")
     options = parser.parse_args()
-    network = Network(options.url, options.account, options.cacert)
+    network = FeedClient(options.url, options.account, options.cacert)
     try:
         if options.action == "refresh":
             do_refresh(network, options.pictures.rstrip("/"), options.number, options.stories)
@@ -83,7 +83,7 @@ def main() -> int:
     return 0
 
 
-def do_refresh(network: Network, pictures: str, number: int, count: int) -> None:
+def do_refresh(network: FeedClient, pictures: str, number: int, count: int) -> None:
     """Load `count` stories, then their pictures, several in parallel; print numbers and bytes.
 
     Args:
@@ -111,7 +111,7 @@ def do_refresh(network: Network, pictures: str, number: int, count: int) -> None
         _tell(f"pictures={len(wanted)} bytes={sum(pool.map(load, wanted))}")
 
 
-def do_post(network: Network, post: Mapping[str, Any]) -> None:
+def do_post(network: FeedClient, post: Mapping[str, Any]) -> None:
     """Publish a post, and print its id. Raises ValueError if the server's copy differs from the sent post."""
     sent = {"kind": post["kind"], "text": post["text"], "place": post["place"], "friend": post["friend"]}
     sha256 = ""

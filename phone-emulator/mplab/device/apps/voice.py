@@ -101,7 +101,7 @@ class Relay:
         self._socket.sendall(_HEADER.pack(kind, len(body), _COOKIE, transaction) + body)
 
 
-class Call:
+class VoiceCall:
     """A call: voice frames that are sent from the relay `caller` to the relay `echo`."""
 
     def __init__(self, caller: Relay, echo: Relay) -> None:
@@ -158,7 +158,7 @@ def main() -> int:
         caller, echo = Relay(*where), Relay(*where)
         caller.permit(echo.address)
         echo.permit(caller.address)
-        call = Call(caller, echo)
+        call = VoiceCall(caller, echo)
         threading.Thread(target=call.listen, daemon=True).start()
         call.talk()
     except (OSError, ValueError, KeyError) as error:

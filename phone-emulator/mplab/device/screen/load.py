@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from mplab.base.suggest import unknown
-from mplab.device.screen.script import FILE_KEYS, FILES, NAMED, RESERVED, Action, AppScript, Widget
+from mplab.device.screen.script import FILE_KEYS, FILES, NAMED, RESERVED, AppAction, AppScript, Widget
 from mplab.format.units import parse_duration_s
 from mplab.userfiles.strict.check import Checker
 from mplab.userfiles.strict.yaml import KeyPath, load_yaml
@@ -40,8 +40,8 @@ def _entry_keys(script: AppScript) -> Iterator[str]:
             yield from entry
 
 
-def _actions_in(found: object) -> Iterator[Action]:
-    if isinstance(found, Action):
+def _actions_in(found: object) -> Iterator[AppAction]:
+    if isinstance(found, AppAction):
         yield found
     if isinstance(found, BaseModel):
         found = tuple(value for _, value in found)
@@ -52,7 +52,7 @@ def _actions_in(found: object) -> Iterator[Action]:
             yield from _actions_in(inner)
 
 
-def _texts(action: Action) -> Iterator[tuple[KeyPath, str]]:
+def _texts(action: AppAction) -> Iterator[tuple[KeyPath, str]]:
     """Yield key path and text of each text in an action that can contain variables."""
     if action.toast is not None:
         yield ("toast",), action.toast
@@ -111,7 +111,7 @@ class _References:
         for name in ("tap", "long_tap", "enter"):
             self._actions(getattr(widget, name), (*path, name))
 
-    def _actions(self, actions: tuple[Action, ...], path: KeyPath) -> None:
+    def _actions(self, actions: tuple[AppAction, ...], path: KeyPath) -> None:
         for index, action in enumerate(actions):
             key_path = (*path, index) if self._checker.document.holds((*path, index)) else path
             script = self._script

@@ -12,12 +12,12 @@ from mplab.device.screen.script import (
     NAMED,
     PROGRAMS,
     VIEW,
-    Action,
+    AppAction,
+    AppDialog,
+    AppProgram,
     AppScript,
     Condition,
-    Dialog,
     Page,
-    Run,
     Widget,
 )
 from mplab.device.screen.surroundings import Stored, Surroundings, Work
@@ -29,7 +29,7 @@ _TOAST_S = 3.5
 @dataclass
 class _Running:
     work: Work
-    run: Run
+    run: AppProgram
     item: Item | None
 
 
@@ -57,7 +57,7 @@ class RunningApp:
         self.activity = ""
         self._screen = ""
         self._dialog = ""
-        self._timers: list[tuple[float, tuple[Action, ...]]] = []
+        self._timers: list[tuple[float, tuple[AppAction, ...]]] = []
         self._dialogs_due: list[tuple[float, str]] = []
         self._works: dict[str, _Running] = {}
         self._focus: tuple[Place, Widget, Item | None] | None = None
@@ -66,7 +66,7 @@ class RunningApp:
         stored.starts += 1
 
     @property
-    def panel(self) -> Dialog | Page:
+    def panel(self) -> AppDialog | Page:
         """Return the dialog that the app shows, or its screen if it shows no dialog."""
         return self.script.dialogs[self._dialog] if self._dialog else self.script.screens[self._screen]
 
@@ -195,7 +195,7 @@ class RunningApp:
         """Replace the variables ``{…}`` in a text by their values; `item` is the list entry that the widget shows."""
         return NAMED.sub(lambda found: self._look_up(found[1], item, found[0]), text)
 
-    def do(self, actions: Iterable[Action], item: Item | None) -> None:
+    def do(self, actions: Iterable[AppAction], item: Item | None) -> None:
         """Perform actions in order, then store the variables and lists that survive the app.
 
         `item` is the list entry that the touched widget shows, or None.
@@ -208,7 +208,7 @@ class RunningApp:
             else:
                 self._stored.variables[name] = self._variables[name]
 
-    def _do(self, action: Action, item: Item | None) -> Item | None:  # noqa: PLR0912 - a case for each verb
+    def _do(self, action: AppAction, item: Item | None) -> Item | None:  # noqa: PLR0912 - a case for each verb
         match action.verb:
             case "go":
                 self._go(action.go or "")
@@ -252,7 +252,7 @@ class RunningApp:
         self._scrolled = {}
         self.do(page.opened, None)
 
-    def _run(self, run: Run, item: Item | None) -> None:
+    def _run(self, run: AppProgram, item: Item | None) -> None:
         before = self._works.pop(run.name, None)
         if before is not None:
             before.work.stop()

@@ -84,7 +84,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Run(_Strict):
+class AppProgram(_Strict):
     """A program that an app runs in the device's network. Its output and its end change the app."""
 
     command: tuple[str, ...] = Field(min_length=1)
@@ -99,7 +99,7 @@ class Run(_Strict):
     """Actions that are performed after another exit code. The variable ``error`` then has the last line of output."""
 
 
-class Action(_Strict):
+class AppAction(_Strict):
     """An action of an app. Exactly one of its keys is set."""
 
     go: Word | None = None
@@ -112,7 +112,7 @@ class Action(_Strict):
     """Lists → the entry to append to each."""
     empty: Word | None = None
     """Name of the list to empty."""
-    run: Run | None = None
+    run: AppProgram | None = None
     stop: Word | None = None
     """Name of the program to end. Neither its `done` nor its `failed` is performed."""
     dialog: Word | None = None
@@ -130,14 +130,14 @@ class Action(_Strict):
         return names[0] if len(names) == 1 else ""
 
 
-def _one_key(actions: tuple[Action, ...]) -> tuple[Action, ...]:
+def _one_key(actions: tuple[AppAction, ...]) -> tuple[AppAction, ...]:
     for action in actions:
         if not action.verb:
-            raise ValueError(f"an action has exactly one key of: {', '.join(Action.model_fields)}")
+            raise ValueError(f"an action has exactly one key of: {', '.join(AppAction.model_fields)}")
     return actions
 
 
-Actions = Annotated[tuple[Action, ...], BeforeValidator(_as_list), AfterValidator(_one_key)]
+Actions = Annotated[tuple[AppAction, ...], BeforeValidator(_as_list), AfterValidator(_one_key)]
 
 
 class Widget(_Strict):
@@ -192,7 +192,7 @@ class Panel(_Strict):
     """Package name of the elements, if another app draws them, like the system's file chooser."""
 
 
-class Dialog(Panel):
+class AppDialog(Panel):
     """A dialog over a screen. It gets all touches."""
 
     after: DurationS | None = None
@@ -203,7 +203,7 @@ class Dialog(Panel):
     """Number of the first start of the app at which the dialog appears, counted since the app's data was cleared."""
     once: bool = True
     """True: the dialog appears by itself only once until the app's data is cleared."""
-    back: Actions = Field((Action(close=True),))
+    back: Actions = Field((AppAction(close=True),))
 
 
 class Page(Panel):
@@ -212,7 +212,7 @@ class Page(Panel):
     activity: str | None = None
     """Activity that the app reports while the screen is shown; None: that of the previous screen."""
     opened: Actions = ()
-    back: Actions = Field((Action(leave=True),))
+    back: Actions = Field((AppAction(leave=True),))
     after: dict[str, Actions] = Field(default_factory=dict)
     """Time after the screen was opened, like ``2 s`` → actions that are performed then."""
 
@@ -236,7 +236,7 @@ class AppScript(_Strict):
     kept: tuple[str, ...] = ()
     """Names of the variables and lists that survive the end of the app, until its data is cleared."""
     lists: dict[Word, tuple[dict[Word, str], ...]] = Field(default_factory=dict)
-    dialogs: dict[Word, Dialog] = Field(default_factory=dict)
+    dialogs: dict[Word, AppDialog] = Field(default_factory=dict)
     screens: dict[Word, Page] = Field(min_length=1)
 
     @property

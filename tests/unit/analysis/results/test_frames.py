@@ -11,13 +11,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mplab import analysis
 from mplab.analysis.errors import NotARunError, QueryError, TablesError
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.schema import SCHEMAS
-from mplab.analysis.results.columns import RESULT_TABLES
+from mplab.analysis.results.columns import RESULT_TABLES, TRACE_TIME, trace_schema
 from mplab.analysis.results.frames import Results
 from mplab.analysis.results.index import NAME, TRACES, export, query, update
+from mplab.results import load
 from tests.unit.analysis.synthetic import Synthetic
 
 ROOT = Path(__file__).parents[4]
@@ -53,7 +53,7 @@ def runs(folder: Path, tmp_path: Path) -> Path:
 
 
 def test_a_folder_of_runs_is_frames(folder: Path) -> None:
-    results = analysis.load(folder)
+    results = load(folder)
     assert results.runs["run_id"].str.slice(0, 8).to_list() == ["20260901", "20260902", "20260903"]
     assert results.runs["analysed"].to_list() == [True, True, False]
     assert results.runs["missing"].to_list() == [0, 0, 2]
@@ -71,7 +71,7 @@ def test_a_folder_of_runs_is_frames(folder: Path) -> None:
 
 
 def test_the_statistics_are_those_of_the_values(folder: Path) -> None:
-    results = analysis.load(folder)
+    results = load(folder)
     keys = ["run_id", "scenario", "link", "transport", "metric", "labels"]
     medians = results.values.group_by(keys).agg(pl.col("value").median().alias("again"))
     both = results.statistics.join(medians, on=keys)
@@ -81,22 +81,46 @@ def test_the_statistics_are_those_of_the_values(folder: Path) -> None:
 
 def test_one_run_is_frames_too(folder: Path) -> None:
     run = next(folder.glob("20260901*"))
-    results = analysis.load(run)
+    results = load(run)
     assert results.runs["path"].to_list() == [str(run)]
     with pytest.raises(KeyError):
         results.table("nothing")
 
 
 def test_traces_are_joined_by_cell(folder: Path, tmp_path: Path) -> None:
-    results = analysis.load(folder)
+    results = load(folder)
     connections = results.traces("connections")
-    assert connections.columns == ["run_id", "cell", *SCHEMAS["connections"]]
+    assert dict(connections.schema) == trace_schema("connections")
+    assert connections.columns[:2] == ["run_id", "cell"]
     assert connections["cell"].n_unique() == 6
     assert connections["run_id"].n_unique() == 3
     assert connections.height == 3 * (6 + 6 + 4)
     none = tmp_path / "none"
     build(none, 1, report=False, outcome=lambda _: "failed")
-    assert analysis.load(none).traces("points").is_empty()
+    assert load(none).traces("points").is_empty()
+
+
+def test_times_of_traces_are_timestamps(folder: Path) -> None:
+    cell = next(next(folder.glob("20260901*")).glob("cells/*"))
+    written = pl.read_parquet(cell / "tables" / "connections.parquet")
+    own = load(folder).traces("connections").filter(run_id=cell.parents[1].name, cell=cell.name)
+    assert own.schema["start_time"] == TRACE_TIME
+    assert own["start_time"].dt.timestamp("ns").to_list() == written["start_ns"].to_list()
+    assert "time" in trace_schema("rtt")
+    assert not [name for table in SCHEMAS for name in trace_schema(table) if name.endswith("_ns")]
+
+
+def test_times_are_in_utc_in_parquet_only(runs: Path, tmp_path: Path) -> None:
+    update(runs, runs / NAME)
+    results = load(runs)
+    for name, column in (("runs", "started"), ("connections", "start_time")):
+        out = tmp_path / f"{name}.parquet"
+        for _ in range(2):  # an existing file is replaced
+            export(runs / NAME, f"SELECT {column} FROM {name} ORDER BY ALL", out, "parquet")  # noqa: S608 - ours
+        frame = results.runs if name == "runs" else results.traces(name)
+        assert pl.read_parquet(out)[column].equals(frame[column].sort())
+    export(runs / NAME, "SELECT started FROM runs ORDER BY ALL", tmp_path / "runs.csv", "csv")
+    assert (tmp_path / "runs.csv").read_text().splitlines()[1] == "2026-09-01 10:15:00"
 
 
 def test_traces_of_an_older_mptrace_are_upgraded(runs: Path) -> None:
@@ -110,7 +134,7 @@ def test_traces_of_an_older_mptrace_are_upgraded(runs: Path) -> None:
     counts += [f"retransmitted_{name}_{direction}" for name in ("segments", "bytes") for direction in ("up", "down")]
     flow = {"connection_id": 4, "subflow_id": 0, "interface": "rmnet0", **dict.fromkeys(counts, 1)}
     pl.DataFrame([flow]).write_parquet(tables / "subflows.parquet")
-    own = analysis.load(runs).traces("connections").filter(cell=tables.parent.name, run_id=run.name)
+    own = load(runs).traces("connections").filter(cell=tables.parent.name, run_id=run.name)
     assert own["networks"].to_list() == ["wifi,cellular"]
     update(runs, runs / NAME)
     sql = f"SELECT networks FROM connections WHERE cell = '{tables.parent.name}' AND run_id = '{run.name}'"  # noqa: S608
@@ -120,7 +144,7 @@ def test_traces_of_an_older_mptrace_are_upgraded(runs: Path) -> None:
 def test_where_there_is_no_run_that_is_said(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(NotARunError, match=r"no manifest\.json in it"):
-            analysis.load(path)
+            load(path)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +158,7 @@ def test_a_damaged_report_is_named(runs: Path, file: str, content: str, words: s
     run = next(runs.glob("20260902*"))
     (run / file).write_text(content)
     with pytest.raises(TablesError, match=words):
-        _ = analysis.load(run).statistics
+        _ = load(run).statistics
     result = update(runs, runs / NAME)
     assert (result.read, len(result.problems)) == (2, 2)
 
@@ -146,7 +170,7 @@ def test_a_report_of_before_contrasts_has_none(runs: Path) -> None:
     for group in content["metrics"]:
         del group["contrasts"]
     path.write_text(json.dumps(content))
-    results = analysis.load(run)
+    results = load(run)
     assert results.contrasts.is_empty()
     assert results.statistics.height == 15
 
@@ -155,7 +179,7 @@ def test_the_index_has_what_the_frames_have(runs: Path) -> None:
     result = update(runs, runs / NAME)
     assert (result.read, result.kept, result.removed) == (3, 0, 0)
     assert len(result.problems) == 1
-    results = analysis.load(runs)
+    results = load(runs)
     for name in (*RESULT_TABLES, *TRACES):
         frame = results.table(name) if name in RESULT_TABLES else results.traces(name)
         answer = query(runs / NAME, f'SELECT * FROM "{name}"')  # noqa: S608 - names of our tables
@@ -237,7 +261,7 @@ def test_exports_hold_the_same_rows(runs: Path, tmp_path: Path) -> None:
         pl.read_parquet(tmp_path / "it's.parquet"),
         pl.read_json(tmp_path / "it's.json"),
     ]
-    assert frames[0].height == analysis.load(runs).values.height
+    assert frames[0].height == load(runs).values.height
     for frame in frames[1:]:
         assert frame.equals(frames[0].with_columns(pl.col("value").cast(frame.schema["value"])))
 

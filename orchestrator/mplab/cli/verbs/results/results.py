@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from mplab.analysis.record.schema import TABLES
-from mplab.analysis.results.columns import RESULT_TABLES
+from mplab.analysis.results.columns import RESULT_TABLES, trace_schema
 from mplab.analysis.results.index import NAME, TRACES, Updated, update
 from mplab.analysis.results.index import export as write
 from mplab.analysis.results.index import query as ask
@@ -64,7 +64,7 @@ def tables(as_json: JsonOption = False) -> None:
         for name, table_schema in RESULT_TABLES.items()
     }
     for name in TRACES:
-        known[name] = (TABLES[name].doc, ["run_id", "cell", *TABLES[name].schema])
+        known[name] = (TABLES[name].doc, list(trace_schema(name)))
     if as_json:
         print_json([{"table": name, "doc": doc, "columns": columns} for name, (doc, columns) in known.items()])
         return
@@ -76,14 +76,18 @@ def tables(as_json: JsonOption = False) -> None:
 
 @app.command("query")
 def query(
-    sql: Annotated[str, typer.Argument(help="A statement in DuckDB's SQL: 'SELECT … FROM values …'.")],
+    sql: Annotated[str, typer.Argument(help="A statement in DuckDB's SQL: 'SELECT * FROM statistics WHERE headline'.")],
     *,
     runs: RunsOption = RUNS,
     file: IndexOption = None,
     update: UpdateOption = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Query the index in SQL. The index is updated first; a query cannot change it."""
+    """Query the index in SQL. The index is updated first; a query cannot change it.
+
+    The table statistics has the medians of the reports. Group a median of the table values by run_id, scenario, link,
+    metric and labels: otherwise it mixes sizes.
+    """
 
     if update:
         _update(runs, _file(runs, file))

@@ -8,7 +8,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 
 from mplab.device.android.android import Android, Command
-from mplab.device.calls import Call, CommandError
+from mplab.device.calls import CommandCall, CommandError
 from mplab.device.screen.protocol import AgentContext
 
 _REGISTERED = (
@@ -60,7 +60,7 @@ def kill_agents(device: Android) -> list[str]:
     return names
 
 
-async def _app_process(device: Android, call: Call) -> int:
+async def _app_process(device: Android, call: CommandCall) -> int:
     """Answer ``CLASSPATH=… app_process DIR MAIN-CLASS ARG…``.
 
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from mplab.device.android.android import Android, Command
 from mplab.device.android.commands.agents import run_agent
-from mplab.device.calls import Call, CommandError
+from mplab.device.calls import CommandCall, CommandError
 
 _WITH_VALUE = {
     *("-a", "-d", "-t", "-i", "-c", "-n", "-p", "-f", "-S", "--user", "--display", "--windowingMode", "-P", "-R"),
@@ -63,7 +63,7 @@ class _Intent:
         return "Intent { " + text + (" (has extras) }" if self.extras else " }")
 
 
-async def activity_command(device: Android, call: Call) -> int:
+async def activity_command(device: Android, call: CommandCall) -> int:
     """Answer ``am VERB …``; the verb is ``call.argv[1]``. Raises CommandError for an unknown verb."""
     words = call.argv[1:]
     action = _VERBS.get(words[0]) if words else None
@@ -72,7 +72,7 @@ async def activity_command(device: Android, call: Call) -> int:
     return await action(device, call, words[1:])
 
 
-async def _start(device: Android, call: Call, words: list[str]) -> int:
+async def _start(device: Android, call: CommandCall, words: list[str]) -> int:
     intent = _Intent(words)
     if "-S" in words:
         await _stop(device, call, [intent.component.partition("/")[0]])
@@ -111,7 +111,7 @@ def _handler(device: Android, intent: _Intent) -> str:
     return ""
 
 
-async def _unknown(call: Call, intent: _Intent) -> int:
+async def _unknown(call: CommandCall, intent: _Intent) -> int:
     if intent.component:
         name = "/".join(intent.component.split("/"))
         await call.err(f"Error type 3\nError: Activity class {{{name}}} does not exist.\n")
@@ -120,7 +120,7 @@ async def _unknown(call: Call, intent: _Intent) -> int:
     return 1
 
 
-async def _stop(device: Android, _call: Call, words: list[str]) -> int:
+async def _stop(device: Android, _call: CommandCall, words: list[str]) -> int:
     for name in words:
         if name in device.state.packages:
             await device.processes.stop(name)
@@ -128,7 +128,7 @@ async def _stop(device: Android, _call: Call, words: list[str]) -> int:
     return 0
 
 
-async def _broadcast(device: Android, call: Call, words: list[str]) -> int:
+async def _broadcast(device: Android, call: CommandCall, words: list[str]) -> int:
     intent = _Intent(words)
     if intent.action == "android.intent.action.AIRPLANE_MODE" and not call.root:
         raise CommandError(
@@ -147,7 +147,7 @@ async def _broadcast(device: Android, call: Call, words: list[str]) -> int:
     return 0
 
 
-async def _instrument(device: Android, call: Call, words: list[str]) -> int:
+async def _instrument(device: Android, call: CommandCall, words: list[str]) -> int:
     component = next((word for word in reversed(words) if "/" in word and not word.startswith("-")), "")
     if component not in device.agents:
         problem = f"Unable to find instrumentation info for: ComponentInfo{{{component}}}"
@@ -163,7 +163,7 @@ async def _instrument(device: Android, call: Call, words: list[str]) -> int:
     return 0
 
 
-async def _kill_all(device: Android, _call: Call, _words: list[str]) -> int:
+async def _kill_all(device: Android, _call: CommandCall, _words: list[str]) -> int:
     front = device.state.screen.focus()[0]
     for name in list(device.state.packages):
         if name != front:
@@ -171,14 +171,14 @@ async def _kill_all(device: Android, _call: Call, _words: list[str]) -> int:
     return 0
 
 
-async def _front(device: Android, call: Call, words: list[str]) -> int:
+async def _front(device: Android, call: CommandCall, words: list[str]) -> int:
     if words[:1] == ["list"]:
         name = "/".join(device.state.screen.focus())
         await call.out(f"RootTask id=1\n  taskId=1: {name} visible=true topActivity=ComponentInfo{{{name}}}\n")
     return 0
 
 
-async def _service(device: Android, call: Call, words: list[str]) -> int:
+async def _service(device: Android, call: CommandCall, words: list[str]) -> int:
     intent = _Intent(words)
     package = intent.component.partition("/")[0] or intent.package
     app = device.state.packages.get(package)
@@ -190,12 +190,12 @@ async def _service(device: Android, call: Call, words: list[str]) -> int:
     return 0
 
 
-async def _quietly(_device: Android, _call: Call, _words: list[str]) -> int:
+async def _quietly(_device: Android, _call: CommandCall, _words: list[str]) -> int:
     await asyncio.sleep(0)
     return 0
 
 
-async def _monkey(device: Android, call: Call) -> int:
+async def _monkey(device: Android, call: CommandCall) -> int:
     words = call.argv[1:]
     name = words[words.index("-p") + 1] if "-p" in words[:-1] else ""
     app = device.state.packages.get(name)
@@ -208,7 +208,7 @@ async def _monkey(device: Android, call: Call) -> int:
     return 0
 
 
-_VERBS: dict[str, Callable[[Android, Call, list[str]], Awaitable[int]]] = {
+_VERBS: dict[str, Callable[[Android, CommandCall, list[str]], Awaitable[int]]] = {
     "start": _start,
     "start-activity": _start,
     "force-stop": _stop,

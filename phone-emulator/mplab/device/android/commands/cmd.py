@@ -7,7 +7,7 @@ from mplab.device.android.commands.am import activity_command
 from mplab.device.android.commands.pm import package_command
 from mplab.device.android.commands.settings import settings
 from mplab.device.android.dumps.radio import wifi_status
-from mplab.device.calls import Call, CommandError
+from mplab.device.calls import CommandCall, CommandError
 
 _FIRST_AIRPLANE_SDK, _FIRST_WIFI_SDK = 30, 30
 _ABOUT = {
@@ -20,7 +20,7 @@ _ABOUT = {
 }
 
 
-async def _svc(device: Android, call: Call) -> int:
+async def _svc(device: Android, call: CommandCall) -> int:
     words = call.argv[1:]
     if not words:
         lines = "".join(f"    {name:<12}{text}\n" for name, text in sorted(_ABOUT.items()))
@@ -53,7 +53,7 @@ def switch(device: Android, radio: str, *, on: bool) -> None:
     device.radios.update()
 
 
-async def _power(device: Android, call: Call, words: list[str]) -> int:
+async def _power(device: Android, call: CommandCall, words: list[str]) -> int:
     if words[:1] == ["stayon"]:
         value = {"true": "15", "false": "0", "usb": "2", "ac": "1", "wireless": "4"}.get(
             words[1] if len(words) > 1 else ""
@@ -73,7 +73,7 @@ async def _power(device: Android, call: Call, words: list[str]) -> int:
     return 0
 
 
-async def _cmd(device: Android, call: Call) -> int:
+async def _cmd(device: Android, call: CommandCall) -> int:
     words = call.argv[1:]
     if words == ["-l"]:
         await call.out("Currently running services:\n" + "".join(f"  {name}\n" for name in sorted(SERVICES)))
@@ -86,11 +86,11 @@ async def _cmd(device: Android, call: Call) -> int:
             else "cmd: No service specified; use -l to list all services.",
             20,
         )
-    inner = Call(words, call.streams, call.writers, cwd=call.cwd, env=call.env, uid=call.uid, root=call.root)
+    inner = CommandCall(words, call.streams, call.writers, cwd=call.cwd, env=call.env, uid=call.uid, root=call.root)
     return await service(device, inner)
 
 
-async def _connectivity(device: Android, call: Call) -> int:
+async def _connectivity(device: Android, call: CommandCall) -> int:
     words = call.argv[1:]
     radios = device.state.radios
     if words[:1] != ["airplane-mode"] or device.state.model.sdk < _FIRST_AIRPLANE_SDK:
@@ -124,7 +124,7 @@ def set_airplane(device: Android, *, on: bool) -> None:
     device.radios.update()
 
 
-async def _wifi(device: Android, call: Call) -> int:
+async def _wifi(device: Android, call: CommandCall) -> int:
     words = call.argv[1:]
     state = device.state
     if state.model.sdk < _FIRST_WIFI_SDK:
@@ -157,7 +157,7 @@ async def _wifi(device: Android, call: Call) -> int:
     return 0
 
 
-async def _phone(device: Android, call: Call) -> int:
+async def _phone(device: Android, call: CommandCall) -> int:
     words = call.argv[1:]
     if words[:1] == ["set-allowed-network-types-for-users"] and len(words) > 1:
         device.state.allowed_network_types = int(words[-1], 2)
@@ -170,7 +170,7 @@ async def _phone(device: Android, call: Call) -> int:
     return 0
 
 
-async def _statusbar(device: Android, call: Call) -> int:
+async def _statusbar(device: Android, call: CommandCall) -> int:
     words = call.argv[1:]
     if words[:1] and words[0] in {"expand-notifications", "expand-settings", "collapse", "send-disable-flag"}:
         device.state.log.add("StatusBar", words[0])
@@ -178,7 +178,7 @@ async def _statusbar(device: Android, call: Call) -> int:
     raise CommandError("Status bar commands:\n  help\n  expand-notifications\n  collapse\n", 255)
 
 
-async def _bluetooth(device: Android, call: Call) -> int:
+async def _bluetooth(device: Android, call: CommandCall) -> int:
     words = call.argv[1:]
     if words[:1] not in (["enable"], ["disable"]):
         raise CommandError("Bluetooth Manager Commands:\n  help\n  enable\n  disable\n", 255)
@@ -186,7 +186,7 @@ async def _bluetooth(device: Android, call: Call) -> int:
     return 0
 
 
-async def _deviceidle(device: Android, call: Call) -> int:
+async def _deviceidle(device: Android, call: CommandCall) -> int:
     words = call.argv[1:]
     state = device.state
     if words[:1] == ["whitelist"]:
@@ -212,7 +212,7 @@ async def _deviceidle(device: Android, call: Call) -> int:
     return 0
 
 
-async def _battery(device: Android, call: Call) -> int:
+async def _battery(device: Android, call: CommandCall) -> int:
     """Answer ``cmd battery …``, and ``dumpsys battery …`` with a subcommand like ``set``, which does the same.
 
     Raises:
@@ -240,13 +240,13 @@ async def _battery(device: Android, call: Call) -> int:
     return 0
 
 
-async def _uimode(device: Android, call: Call) -> int:
+async def _uimode(device: Android, call: CommandCall) -> int:
     await call.out("Night mode: no\n")
     device.state.log.add("UiModeManager", " ".join(call.argv[1:]))
     return 0
 
 
-async def _thermal(device: Android, call: Call) -> int:
+async def _thermal(device: Android, call: CommandCall) -> int:
     words = call.argv[1:]
     if words[:1] == ["override-status"] and len(words) > 1:
         device.state.thermal_status = int(words[1])
@@ -257,7 +257,7 @@ async def _thermal(device: Android, call: Call) -> int:
     return 0
 
 
-Service = Callable[[Android, Call], Awaitable[int]]
+Service = Callable[[Android, CommandCall], Awaitable[int]]
 
 SERVICES: dict[str, Service] = {
     "activity": activity_command,

@@ -10,7 +10,7 @@ from PIL import Image
 
 from mplab.device.android.android import Android, Command
 from mplab.device.android.state import State
-from mplab.device.calls import Call, CommandError
+from mplab.device.calls import CommandCall, CommandError
 from mplab.device.screen.picture import draw
 from mplab.device.system.system import kill_group
 
@@ -20,7 +20,7 @@ _FRAMES_PER_S = 5
 _FFMPEG = "/usr/bin/ffmpeg"
 
 
-async def _screencap(device: Android, call: Call) -> int:
+async def _screencap(device: Android, call: CommandCall) -> int:
     words = [word for word in call.argv[1:] if word not in {"-p", "-j"}]
     while words and words[0].startswith("-"):
         words = words[2:]
@@ -32,7 +32,7 @@ async def _screencap(device: Android, call: Call) -> int:
     return 0
 
 
-async def _uiautomator(device: Android, call: Call) -> int:
+async def _uiautomator(device: Android, call: CommandCall) -> int:
     words = call.argv[1:]
     if words[:1] != ["dump"]:
         raise CommandError("Usage: uiautomator <subcommand> [options]\n\nAvailable subcommands:\n\nhelp, dump", 1)
@@ -49,7 +49,7 @@ async def _uiautomator(device: Android, call: Call) -> int:
     return 0
 
 
-async def _write_file(device: Android, call: Call, path: str, data: bytes) -> None:
+async def _write_file(device: Android, call: CommandCall, path: str, data: bytes) -> None:
     where = os.path.join(call.cwd, path)  # noqa: PTH118 - a path of the device
 
     def write() -> None:
@@ -62,7 +62,7 @@ async def _write_file(device: Android, call: Call, path: str, data: bytes) -> No
         raise CommandError(f"Error opening file: {path} ({error.strerror})") from None
 
 
-async def _screenrecord(device: Android, call: Call) -> int:
+async def _screenrecord(device: Android, call: CommandCall) -> int:
     options, path = _record_options(call.argv[1:])
     limit = min(float(options.get("--time-limit", _LONGEST_S)) or _LONGEST_S, _LONGEST_S)
     if limit < 0:

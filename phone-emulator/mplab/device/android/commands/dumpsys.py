@@ -6,7 +6,7 @@ from mplab.device.android.android import Android, Command
 from mplab.device.android.commands.cmd import SERVICES
 from mplab.device.android.commands.pm import dump_package
 from mplab.device.android.dumps import power, radio, window
-from mplab.device.calls import Call
+from mplab.device.calls import CommandCall
 
 
 def _surface(device: Android, words: list[str]) -> str:
@@ -76,7 +76,7 @@ _PLAIN: Mapping[str, Callable[[Android, list[str]], str]] = {
 }
 
 
-async def _dumpsys(device: Android, call: Call) -> int:
+async def _dumpsys(device: Android, call: CommandCall) -> int:
     words = call.argv[1:]
     if words[:1] == ["-t"]:
         words = words[2:]
@@ -90,7 +90,7 @@ async def _dumpsys(device: Android, call: Call) -> int:
     elif name == "netstats":
         await call.out(radio.netstats(await device.network.counters()))
     elif name in {"battery", "deviceidle", "thermalservice"} and arguments and not arguments[0].startswith("-"):
-        inner = Call(
+        inner = CommandCall(
             [name, *arguments], call.streams, call.writers, cwd=call.cwd, env=call.env, uid=call.uid, root=call.root
         )
         return await SERVICES[name](device, inner)

@@ -6,7 +6,7 @@ import re
 import time
 
 from mplab.device.android.android import Android, Command
-from mplab.device.calls import Call, CommandError
+from mplab.device.calls import CommandCall, CommandError
 from mplab.device.system.system import kill_group
 
 _SHELL_GROUPS = (
@@ -16,7 +16,7 @@ _SHELL_GROUPS = (
 _SET_TIME = re.compile(r"@(\d+)(\.\d+)?")
 
 
-async def _id(_device: Android, call: Call) -> int:
+async def _id(_device: Android, call: CommandCall) -> int:
     uid = 0 if call.root else call.uid or 2000
     name = {0: "root", 2000: "shell"}.get(uid, f"u0_a{uid - 10000}")
     if call.argv[1:] == ["-u"]:
@@ -31,18 +31,18 @@ async def _id(_device: Android, call: Call) -> int:
     return 0
 
 
-def _context(uid: int, call: Call) -> str:
+def _context(uid: int, call: CommandCall) -> str:
     if uid == 0:
         return call.env.get("SECURITY_CONTEXT", "u:r:su:s0")
     return "u:r:shell:s0"
 
 
-async def _whoami(_device: Android, call: Call) -> int:
+async def _whoami(_device: Android, call: CommandCall) -> int:
     await call.out("root\n" if call.root else "shell\n")
     return 0
 
 
-async def _uname(device: Android, call: Call) -> int:
+async def _uname(device: Android, call: CommandCall) -> int:
     model = device.state.model
     machine = os.uname().machine
     build = "#1 SMP PREEMPT Thu Jun 1 00:00:00 UTC 2023"
@@ -55,7 +55,7 @@ async def _uname(device: Android, call: Call) -> int:
     return 0
 
 
-async def _date(device: Android, call: Call) -> int:
+async def _date(device: Android, call: CommandCall) -> int:
     words = call.argv[1:]
     utc = "-u" in words
     now = device.state.now()
@@ -77,25 +77,25 @@ async def _date(device: Android, call: Call) -> int:
     return 0
 
 
-async def _reboot(device: Android, call: Call) -> int:
+async def _reboot(device: Android, call: CommandCall) -> int:
     reason = " ".join(call.argv[1:])
     device.reboot(reason if reason != "-p" else "poweroff")
     return 0
 
 
-async def _getenforce(device: Android, call: Call) -> int:
+async def _getenforce(device: Android, call: CommandCall) -> int:
     await call.out("Permissive\n" if device.state.selinux_permissive else "Enforcing\n")
     return 0
 
 
-async def _setenforce(device: Android, call: Call) -> int:
+async def _setenforce(device: Android, call: CommandCall) -> int:
     if not call.root:
         raise CommandError("setenforce: Couldn't set enforcing status to '0': Permission denied")
     device.state.selinux_permissive = call.argv[1:] in (["0"], ["Permissive"])
     return 0
 
 
-async def _multipath(device: Android, call: Call) -> int:
+async def _multipath(device: Android, call: CommandCall) -> int:
     """Answer ``multipath DEV STATE``, which the phone's script ``ip`` calls for ``ip link set … multipath …``.
 
     Only phones with the out-of-tree kernel of Multipath TCP have this script.
@@ -107,7 +107,7 @@ async def _multipath(device: Android, call: Call) -> int:
     return 0
 
 
-async def _ping(device: Android, call: Call) -> int:
+async def _ping(device: Android, call: CommandCall) -> int:
     """Answer ``ping`` with BusyBox's ping. It runs as root, because it does not use ping sockets in every case."""
     process = await device.system.spawn(
         ["/system/lib/busybox", call.argv[0], *call.argv[1:]], uid=0, streams=call.streams

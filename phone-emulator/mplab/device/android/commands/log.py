@@ -7,7 +7,7 @@ import time
 
 from mplab.device.android.android import Android, Command
 from mplab.device.android.state import LogLine
-from mplab.device.calls import Call, CommandError
+from mplab.device.calls import CommandCall, CommandError
 
 _LEVELS = "VDIWEFS"
 _WITH_VALUE = {"-v", "-b", "-t", "-T", "-s", "-e", "-m", "-f", "-r", "-n", "-G", "--pid", "--format", "--regex"}
@@ -100,7 +100,7 @@ def _filter(word: str) -> dict[str, str]:
     return {tag: (level or "V").upper().replace("*", "V")[:1]}
 
 
-async def _logcat(device: Android, call: Call) -> int:
+async def _logcat(device: Android, call: CommandCall) -> int:
     options = _Options(call.argv[1:])
     log = device.state.log
     if options.clear:
@@ -149,7 +149,7 @@ def _format(line: LogLine, options: _Options, offset_s: float) -> str:
     return f"{stamp} {line.pid:>5} {line.pid:>5} {line.level} {tag}: {line.text}\n"
 
 
-async def _log(device: Android, call: Call) -> int:
+async def _log(device: Android, call: CommandCall) -> int:
     level, tag, words = "I", "log", call.argv[1:]
     while words and words[0].startswith("-"):
         option, words = words[0], words[1:]

@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from mplab.device.android.android import Android, Command
 from mplab.device.android.apk import ApkError, read_apk
 from mplab.device.android.state import InstallSession, Package
-from mplab.device.calls import Call, CommandError
+from mplab.device.calls import CommandCall, CommandError
 from mplab.device.screen.protocol import InstalledPackage
 
 _LARGEST_APK = 500_000_000
 _MOST_SESSIONS = 16
 
 
-async def package_command(device: Android, call: Call) -> int:
+async def package_command(device: Android, call: CommandCall) -> int:
     """Answer ``pm VERB …``; the verb is ``call.argv[1]``. Raises CommandError for an unknown verb."""
     words = call.argv[1:]
     if not words:
@@ -41,7 +41,7 @@ def _named(device: Android, name: str) -> Package:
     return package
 
 
-async def _list(device: Android, call: Call, rest: list[str]) -> int:
+async def _list(device: Android, call: CommandCall, rest: list[str]) -> int:
     kind, *options = rest or [""]
     if kind == "packages":
         await call.out("".join(_package_lines(device, options)))
@@ -76,7 +76,7 @@ def _package_lines(device: Android, options: list[str]) -> list[str]:
     return lines
 
 
-async def _path(device: Android, call: Call, rest: list[str]) -> int:
+async def _path(device: Android, call: CommandCall, rest: list[str]) -> int:
     package = device.state.packages.get(rest[0]) if rest else None
     if package is None:
         return 1
@@ -84,7 +84,7 @@ async def _path(device: Android, call: Call, rest: list[str]) -> int:
     return 0
 
 
-async def _clear(device: Android, call: Call, rest: list[str]) -> int:
+async def _clear(device: Android, call: CommandCall, rest: list[str]) -> int:
     name = rest[0] if rest else ""
     if name not in device.state.packages:
         await call.out("Failed\n")
@@ -95,7 +95,7 @@ async def _clear(device: Android, call: Call, rest: list[str]) -> int:
     return 0
 
 
-async def _grant(device: Android, call: Call, rest: list[str]) -> int:
+async def _grant(device: Android, call: CommandCall, rest: list[str]) -> int:
     verb = call.argv[1] if call.argv[0] == "pm" else call.argv[2]
     name, permission = rest[:2] if len(rest) >= 2 else ("", "")
     if name not in device.state.packages:
@@ -115,8 +115,8 @@ async def _grant(device: Android, call: Call, rest: list[str]) -> int:
     return 0
 
 
-def _enabling(*, enabled: bool, word: str) -> Callable[[Android, Call, list[str]], Awaitable[int]]:
-    async def action(device: Android, call: Call, rest: list[str]) -> int:
+def _enabling(*, enabled: bool, word: str) -> Callable[[Android, CommandCall, list[str]], Awaitable[int]]:
+    async def action(device: Android, call: CommandCall, rest: list[str]) -> int:
         package = _named(device, rest[0] if rest else "")
         if not enabled and package.info.system and not call.root and device.state.model.sdk < 30:
             raise CommandError(f"Error: java.lang.SecurityException: Shell cannot change component state for {rest[0]}")
@@ -130,7 +130,7 @@ def _enabling(*, enabled: bool, word: str) -> Callable[[Android, Call, list[str]
     return action
 
 
-async def _install(device: Android, call: Call, rest: list[str]) -> int:
+async def _install(device: Android, call: CommandCall, rest: list[str]) -> int:
     size, path = _size_and_path(rest)
     try:
         data = await (call.read_all(size) if size is not None and path in {"", "-"} else _read_file(device, path))
@@ -155,7 +155,9 @@ def _size_and_path(words: Sequence[str]) -> tuple[int | None, str]:
     return size, path
 
 
-async def _add(device: Android, call: Call, info: InstalledPackage, *, size_bytes: int, options: Sequence[str]) -> int:
+async def _add(
+    device: Android, call: CommandCall, info: InstalledPackage, *, size_bytes: int, options: Sequence[str]
+) -> int:
     old = device.state.packages.get(info.name)
     if old is not None and info.version_code < old.info.version_code and "-d" not in options:
         await call.out(
@@ -172,7 +174,7 @@ async def _add(device: Android, call: Call, info: InstalledPackage, *, size_byte
     return 0
 
 
-async def _create_session(device: Android, call: Call, rest: list[str]) -> int:
+async def _create_session(device: Android, call: CommandCall, rest: list[str]) -> int:
     if len(device.state.install_sessions) == _MOST_SESSIONS:
         raise CommandError("Error: java.lang.IllegalStateException: Too many active sessions", 255)
     number = next(device.state.session_numbers)
@@ -188,7 +190,7 @@ def _session(device: Android, word: str) -> InstallSession:
     return session
 
 
-async def _write_session(device: Android, call: Call, rest: list[str]) -> int:
+async def _write_session(device: Android, call: CommandCall, rest: list[str]) -> int:
     """Answer ``install-write -S SIZE SESSION NAME -``: add an APK to an installation session, from standard input."""
     size, _ = _size_and_path(rest)
     words = [word for word in rest if not word.startswith("-") and word != str(size)]
@@ -198,7 +200,7 @@ async def _write_session(device: Android, call: Call, rest: list[str]) -> int:
     return 0
 
 
-async def _commit_session(device: Android, call: Call, rest: list[str]) -> int:
+async def _commit_session(device: Android, call: CommandCall, rest: list[str]) -> int:
     """Answer ``install-commit SESSION``: install the APKs of a session as one app.
 
     All must have the same package name; the first one gives the app's version.
@@ -217,7 +219,7 @@ async def _commit_session(device: Android, call: Call, rest: list[str]) -> int:
     return await _add(device, call, infos[0], size_bytes=sum(map(len, session.apks)), options=session.options)
 
 
-async def _abandon_session(device: Android, call: Call, rest: list[str]) -> int:
+async def _abandon_session(device: Android, call: CommandCall, rest: list[str]) -> int:
     _session(device, rest[0] if rest else "")
     del device.state.install_sessions[int(rest[0])]
     await call.out("Success\n")
@@ -232,7 +234,7 @@ async def _read_file(device: Android, path: str) -> bytes:
     return await device.system.files(root=True).run(read)
 
 
-async def _uninstall(device: Android, call: Call, rest: list[str]) -> int:
+async def _uninstall(device: Android, call: CommandCall, rest: list[str]) -> int:
     names = [word for word in rest if not word.startswith("-")]
     package = device.state.packages.get(names[0]) if names else None
     if package is None or (package.info.system and "-k" not in rest and not call.root):
@@ -245,7 +247,7 @@ async def _uninstall(device: Android, call: Call, rest: list[str]) -> int:
     return 0
 
 
-async def _resolve(device: Android, call: Call, rest: list[str]) -> int:
+async def _resolve(device: Android, call: CommandCall, rest: list[str]) -> int:
     name = rest[-1] if rest else ""
     package = device.state.packages.get(name)
     if package is None or not package.info.activity:
@@ -258,7 +260,7 @@ async def _resolve(device: Android, call: Call, rest: list[str]) -> int:
     return 0
 
 
-async def _quietly(_device: Android, _call: Call, _rest: list[str]) -> int:
+async def _quietly(_device: Android, _call: CommandCall, _rest: list[str]) -> int:
     return 0
 
 
@@ -293,7 +295,7 @@ def dump_package(device: Android, name: str) -> str:
     )
 
 
-_VERBS: dict[str, Callable[[Android, Call, list[str]], Awaitable[int]]] = {
+_VERBS: dict[str, Callable[[Android, CommandCall, list[str]], Awaitable[int]]] = {
     "list": _list,
     "path": _path,
     "clear": _clear,

@@ -1,12 +1,12 @@
 """Answer ``getprop``, ``setprop`` and ``settings``: read and change the phone's properties and settings."""
 
 from mplab.device.android.android import Android, Command
-from mplab.device.calls import Call, CommandError
+from mplab.device.calls import CommandCall, CommandError
 
 _LONGEST_VALUE = 91
 
 
-async def _getprop(device: Android, call: Call) -> int:
+async def _getprop(device: Android, call: CommandCall) -> int:
     values = device.state.properties
     words = [word for word in call.argv[1:] if word != "-T"]
     if not words:
@@ -17,7 +17,7 @@ async def _getprop(device: Android, call: Call) -> int:
     return 0
 
 
-async def _setprop(device: Android, call: Call) -> int:
+async def _setprop(device: Android, call: CommandCall) -> int:
     if len(call.argv) != 3:
         raise CommandError('setprop: Need 2 arguments (see "setprop --help")')
     name, value = call.argv[1:]
@@ -52,7 +52,7 @@ _PROXY = "http_proxy"
 _RADIO_SETTINGS = ("mobile_data_always_on", "airplane_mode_on", "mobile_data", "wifi_on")
 
 
-async def settings(device: Android, call: Call) -> int:
+async def settings(device: Android, call: CommandCall) -> int:
     """Answer ``settings VERB [--user N] NAMESPACE [KEY [VALUE]]``. Raises CommandError for wrong arguments."""
     words = _without_user(call.argv[1:])
     if not words or words[0] in {"help", "-h"}:

@@ -4,14 +4,14 @@ import asyncio
 import signal
 
 from mplab.device.android.android import Android, Command
-from mplab.device.calls import Call, CommandError
+from mplab.device.calls import CommandCall, CommandError
 from mplab.device.system.system import kill_group
 
 _USERS = {"root": 0, "0": 0, "shell": 2000, "2000": 2000}
 _IGNORED = {"-", "-l", "--login", "-m", "-p", "--preserve-environment", "-mm", "-M", "--mount-master"}
 
 
-async def _su(device: Android, call: Call) -> int:
+async def _su(device: Android, call: CommandCall) -> int:
     if not device.state.rooted:
         if device.state.model.root == "none":
             raise CommandError("/system/bin/sh: su: inaccessible or not found", 127)
@@ -71,7 +71,7 @@ def _parse(words: list[str]) -> tuple[int, list[str]]:
     return uid, [shell]
 
 
-async def _pass_signals(call: Call, process: asyncio.subprocess.Process) -> None:
+async def _pass_signals(call: CommandCall, process: asyncio.subprocess.Process) -> None:
     while True:
         kill_group(process, await call.wait_signal())
 

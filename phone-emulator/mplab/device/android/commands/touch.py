@@ -4,7 +4,7 @@ import asyncio
 import re
 
 from mplab.device.android.android import Android, Command
-from mplab.device.calls import Call, CommandError
+from mplab.device.calls import CommandCall, CommandError
 from mplab.device.screen.hands import key_name
 
 _USAGE = "Error: Invalid arguments for command: {verb}\n"
@@ -12,7 +12,7 @@ _SOURCES = {"touchscreen", "keyboard", "mouse", "dpad", "gamepad", "touchpad", "
 _SIZE = re.compile(r"(\d+)x(\d+)")
 
 
-async def _input(device: Android, call: Call) -> int:
+async def _input(device: Android, call: CommandCall) -> int:
     words = call.argv[1:]
     if words and words[0] in _SOURCES:
         words = words[1:]
@@ -66,7 +66,7 @@ def _press(device: Android, name: str) -> None:
         state.screen.key(name)
 
 
-async def _wm(device: Android, call: Call) -> int:
+async def _wm(device: Android, call: CommandCall) -> int:
     state, words = device.state, call.argv[1:]
     screen = state.model.screen
     if words[:1] == ["size"]:

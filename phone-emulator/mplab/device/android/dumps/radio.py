@@ -2,14 +2,14 @@
 
 from mplab.device.android.model import SimFile
 from mplab.device.android.state import State
-from mplab.device.network import RMNET, WLAN, Network
+from mplab.device.network import RMNET, WLAN, DeviceNetwork
 
 _RADIO_TECHNOLOGY = {"NR": 20, "LTE": 14, "HSPA": 11, "UMTS": 3, "EDGE": 2, "GPRS": 1}
 _NETWORK_TYPE = {"NR": 20, "LTE": 13, "HSPA": 10, "UMTS": 3, "EDGE": 2, "GPRS": 1}
 _UNAVAILABLE = 2147483647
 
 
-def wifi_info(state: State, network: Network) -> str:
+def wifi_info(state: State, network: DeviceNetwork) -> str:
     """Return the state of WiFi in the text format of Android's ``WifiInfo``."""
     wifi = state.model.wifi
     quoted = state.model.sdk >= 30
@@ -33,7 +33,7 @@ def wifi_info(state: State, network: Network) -> str:
     )
 
 
-def wifi(state: State, network: Network) -> str:
+def wifi(state: State, network: DeviceNetwork) -> str:
     """Return the output of ``dumpsys wifi``."""
     switched = "enabled" if state.radios.wifi else "disabled"
     up = state.radios.wifi_up
@@ -53,7 +53,7 @@ def wifi(state: State, network: Network) -> str:
     )
 
 
-def wifi_status(state: State, network: Network) -> str:
+def wifi_status(state: State, network: DeviceNetwork) -> str:
     """Return the output of ``cmd wifi status`` (Android 11 and later)."""
     if not state.radios.wifi:
         return "Wifi is disabled\nWifi scanning is only available when wifi is enabled\n"
@@ -75,7 +75,7 @@ _CAPABILITIES = (
 )
 
 
-def telephony_registry(state: State, _network: Network) -> str:
+def telephony_registry(state: State, _network: DeviceNetwork) -> str:
     """Return the output of ``dumpsys telephony.registry``."""
     text = "last known state:\n"
     for index, sim in enumerate(state.model.sims):
@@ -159,7 +159,7 @@ def _cell_info(sim: SimFile) -> str:
     return f"CellInfo{kind}:{{mRegistered=YES mTimeStamp=1234567890ns mCellConnectionStatus=1 {_cell(sim)} }}"
 
 
-def connectivity(state: State, network: Network) -> str:
+def connectivity(state: State, network: DeviceNetwork) -> str:
     """Return the output of ``dumpsys connectivity``."""
     agents = []
     if state.radios.wifi_up:
