@@ -142,7 +142,7 @@ def _find(group: Group, smallest: SmallestEffect, tests: int) -> Finding | None:
         return replace(finding, verdict="undecided", needed=needed_for_equivalence(diffs, effect))
     needed = needed_for_equivalence(diffs, effect) if abs(shift) < effect else None
     if needed is None and (needed := needed_pairs(diffs, LEVEL / max(tests, 1))) is not None:
-        needed = max(needed, least)
+        needed = max(needed, least, len(blocks) + 1)
     few = len(blocks) < least
     return replace(finding, verdict="too few" if few else "undecided", needed=least if few else needed)
 
