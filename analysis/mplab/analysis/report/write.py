@@ -80,10 +80,11 @@ def render(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Draw
         duration=duration(run.duration_s),
         warnings=conclusions.warnings,
         answers=conclusions.answers,
+        headline_rows=sum(len(answer.verdicts) for answer in conclusions.answers),
         claims=view.claim_tables(analysis, conclusions.claims),
         budgets=conclusions.budgets,
         several_links=analysis.several_links,
-        sections=list(_sections(analysis, drawings)),
+        sections=list(_sections(analysis, conclusions, drawings)),
         figures={
             name: [drawing for drawing in drawings if drawing.section == name]
             for name in ("gain", "share", "traces", "links", "timeline", "paper")
@@ -103,8 +104,8 @@ def render(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Draw
     )
 
 
-def _sections(analysis: Analysis, drawings: Sequence[Drawing]) -> Iterator[Section]:
-    tables = view.metric_tables(analysis)
+def _sections(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Drawing]) -> Iterator[Section]:
+    tables = view.metric_tables(analysis, conclusions.findings)
     for number, (scenario, link) in enumerate(dict.fromkeys((t.scenario, t.link) for t in tables), 1):
         yield Section(
             anchor=f"scenario-{number}",
@@ -122,8 +123,7 @@ def _glossary(analysis: Analysis) -> list[tuple[str, ...]]:
     rows = {}
     for group in analysis.groups:
         metric = group.metric
-        better = {"lower": "less", "higher": "more", "neither": "neither"}[metric.better]
-        facts = (metric.title, metric.unit, better, describe_limits(metric), metric.source)
+        facts = (metric.title, metric.unit, metric.better, describe_limits(metric), metric.source)
         rows[group.scenario, metric.name] = (group.scenario, *facts)
     return list(rows.values())
 
