@@ -9,9 +9,11 @@ from markupsafe import Markup
 from mplab.analysis.figures.style import Drawing, inline
 from mplab.analysis.files import csv_text, write_json, write_text
 from mplab.analysis.metric import describe_limits
+from mplab.analysis.record.run import Run
 from mplab.analysis.report import data, view
 from mplab.analysis.report.data import PAGE_COLUMNS
-from mplab.analysis.report.htmlpage import GLOSSARY, page_css, page_environment
+from mplab.analysis.report.htmlpage import GLOSSARY, page_css, page_environment, page_script
+from mplab.analysis.report.sources import Citations
 from mplab.analysis.report.summary import Conclusions, conclude, summary_content
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import duration, plural
@@ -68,10 +70,15 @@ def render(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Draw
     environment = page_environment()
     environment.globals["svg"] = lambda drawing: Markup(inline(drawing))  # noqa: S704 - our own figure
     environment.filters["plural"] = plural
+    citations = Citations()
+    environment.globals["cite"], environment.globals["sources"] = citations.cite, citations.sources
     run = analysis.run
     counts = run.counts
     return environment.get_template("report.html.j2").render(
         css=page_css(),
+        script=page_script(),
+        date=run.manifest.started[:10],
+        citation=citation(run),
         run=run,
         experiment=run.manifest.experiment,
         title=run.manifest.experiment.title or run.manifest.experiment.name,
@@ -93,6 +100,7 @@ def render(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Draw
         scenarios=view.scenario_lines(run),
         transports=view.transport_lines(run),
         link_rows=view.link_rows(run),
+        link_verdict=view.link_verdict(run),
         not_ok=view.cells_not_ok(run),
         retries=view.retries(run),
         cell_warnings=view.cell_warnings(run),
@@ -101,6 +109,18 @@ def render(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Draw
         statistics=GLOSSARY,
         contrast_columns=PAGE_COLUMNS,
         metrics=_glossary(analysis),
+    )
+
+
+def citation(run: Run) -> str:
+    """Return the reference of a run's report, for a list of references."""
+    manifest = run.manifest
+    title = (manifest.experiment.title or manifest.experiment.name).rstrip(".")
+    version = manifest.versions.get("mplab", "")
+    return (
+        f"The mplab developers. mplab{f' {version}' if version else ''}: automated experiments on multipath transport "
+        f"for phones. Software, {manifest.started[:4] or 'no date'}. Report of run {manifest.run_id}: {title}. "
+        f"Seed {manifest.experiment.seed}."
     )
 
 
