@@ -19,7 +19,7 @@ from mplab.analysis.text import UNPRINTABLE
 from mplab.base.errors import MplabError
 from mplab.base.humanize import counted, duration
 
-__all__ = ["check_folder", "counted", "duration", "err", "out", "print_json", "table", "writing"]
+__all__ = ["check_folder", "counted", "duration", "err", "out", "page_path", "print_json", "table", "writing"]
 
 _PIPE_WIDTH = 120
 
@@ -66,6 +66,13 @@ def check_folder(file: Path) -> None:
     """
     if not file.parent.is_dir():
         raise MplabError(f"{file}: cannot be written: there is no folder {file.parent}")
+
+
+def page_path(output: Path | None, default: Path) -> Path:
+    """Return the file of a page: `output`, a file of `default`'s name if `output` is a folder, or `default`."""
+    if output is None:
+        return default
+    return output / default.name if output.is_dir() else output
 
 
 def print_json(value: object) -> None:

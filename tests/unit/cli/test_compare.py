@@ -156,8 +156,11 @@ def test_the_trend_has_a_page(runs: Path, tmp_path: Path) -> None:
     assert content["experiment"] == "demo"
     assert [len(history["points"]) for history in content["histories"]] == [NIGHTS] * 3
     assert content["level_changes"] == [], "one night is no level"
-    assert page.read_text().count("<svg") == 3
-    assert "no change of level was seen" in mplab("trend", "demo", "--runs", str(runs), "-o", str(page)).stdout
+    assert {history["verdict"] for history in content["histories"]} == {"too few runs (5; at least 10)"}
+    assert page.read_text().count('<g class="dot">') == 3 * NIGHTS
+    shown = mplab("trend", "demo", "--runs", str(runs), "-o", str(tmp_path)).stdout
+    assert "3 of 3 series: too few runs (5; at least 10)" in shown
+    assert (tmp_path / "trend-demo.html").is_file()
 
 
 def test_the_trend_of_an_unknown_experiment_is_refused(runs: Path) -> None:

@@ -32,6 +32,12 @@ def page_script() -> Markup:
     return Markup(script)  # noqa: S704 - our own file
 
 
+def chart_css() -> Markup:
+    """Return the style sheet of the charts of the pages that compare runs, for inclusion after `page_css`."""
+    css = (Path(__file__).parent / "templates" / "chart.css").read_text(encoding="utf-8")
+    return Markup(css)  # noqa: S704 - our own file
+
+
 GLOSSARY = (
     (
         "n",

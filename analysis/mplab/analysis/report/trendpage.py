@@ -1,140 +1,256 @@
-"""Make the trend page: one HTML file without scripts, with a small figure per metric, label and transport."""
+"""Make the trend page: one HTML file without scripts, with a chart per metric and labels over the dates of the runs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
-from itertools import groupby, pairwise
+from itertools import groupby
 
 from markupsafe import Markup
 
-from mplab.analysis.report.htmlpage import page_css, page_environment
-from mplab.analysis.statistics.changepoint import LEVEL
-from mplab.analysis.text import number, percent
-from mplab.analysis.verdicts.trend import History, shifts
+from mplab.analysis.report.chart import ChartAxis, marker_path, place_of, time_axis, value_axis
+from mplab.analysis.report.htmlpage import chart_css, page_css, page_environment
+from mplab.analysis.statistics.changepoint import FEWEST_RUNS, LEVEL, SHUFFLES
+from mplab.analysis.text import HARD_SPACE
+from mplab.analysis.verdicts.amounts import Amounts, amounts
+from mplab.analysis.verdicts.trend import History, Point, shifts
 from mplab.format.experiment import TransportRecord
-from mplab.format.palette import PALETTE
+from mplab.format.palette import MARKERS_OF_FIGURES, PALETTE
 
-_WIDTH, _HEIGHT, _MARGIN, _LEFT = 560.0, 150.0, 14.0, 52.0
+_SPREAD_PX = 5.0
+"""Distance between the marks of two transports of one run, pixels."""
+
+
+@dataclass(frozen=True)
+class Dot:
+    """The mark of a run in a chart. ``x`` is in percent of the width, ``y``, ``low`` and ``high`` of the height."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    title: str
+    href: str
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A change of level in a chart: the places of the vertical line and of both levels, percent, with the evidence."""
+
+    x: float
+    start: float
+    end: float
+    before: float
+    after: float
+    word: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """The series of one transport in a chart; ``shift`` moves its marks sideways, pixels."""
+
+    look: TransportRecord
+    marker: Markup
+    shift: float
+    dots: tuple[Dot, ...]
+    jumps: tuple[Jump, ...]
+    verdict: str
+    """Whether the level changed, or why this is unknown."""
+    state: str
+    """``worse``, ``better``, ``changed``, ``steady`` or ``few``."""
+    details: tuple[str, ...]
+    """A sentence for each change of level."""
 
 
 @dataclass(frozen=True)
 class TrendPanel:
-    """A panel of the trend page: one metric, labels, scenario and link condition. It has a figure per transport."""
+    """A chart of the trend page: one metric with one combination of labels, scenario and link condition."""
 
-    title: str
+    label: str
+    about: str
     unit: str
+    y: ChartAxis
+    x: ChartAxis
+    lines: tuple[Line, ...]
+    rows: tuple[tuple[str, str, str, tuple[str, ...]], ...]
+    """(date, run, link to the report or "", values of the transports) of each run, oldest first."""
+
+
+@dataclass(frozen=True)
+class TrendSection:
+    """The charts of a metric for a scenario and a link condition."""
+
+    anchor: str
+    title: str
+    place: str
     better: str
-    histories: tuple[tuple[str, Markup, str], ...]
-    """(title, SVG figure, caption) of each transport."""
+    panels: tuple[TrendPanel, ...]
+    looks: tuple[tuple[TransportRecord, Markup], ...]
 
 
-def trend_page(experiment: str, histories: Sequence[History], looks: Sequence[TransportRecord]) -> str:
-    """Return the trend page as HTML; ``looks`` are the transports of the newest run, for titles and colours."""
-    runs = {point.run_id for history in histories for point in history.points}
+def trend_page(
+    experiment: str,
+    histories: Sequence[History],
+    looks: Sequence[TransportRecord],
+    reports: Mapping[str, str] | None = None,
+) -> str:
+    """Return the trend page as HTML.
+
+    Args:
+        experiment: name of the experiment.
+        histories: histories of its metrics.
+        looks: transports of the newest run, for titles, colours and markers.
+        reports: run → link from the page to the run's report.
+    """
+    points = {point.run_id: point for history in histories for point in history.points}
+    dates = sorted(f"{point.started:%Y-%m-%d}" for point in points.values() if point.started)
+    known = {look.label: look for look in looks}
     return (
         page_environment()
         .get_template("trend.html.j2")
         .render(
             css=page_css(),
+            chart_css=chart_css(),
             experiment=experiment,
-            runs=len(runs),
-            shifts=list(shifts(histories)),
-            panels=list(_panels(histories, {look.label: look for look in looks})),
-            level=percent(LEVEL),
+            runs=len(points),
+            dates=dates,
+            shifts=[(shift, (reports or {}).get(shift.run_id, "")) for shift in shifts(histories)],
+            few=sum(history.too_few for history in histories),
+            histories=len(histories),
+            fewest=FEWEST_RUNS,
+            sections=list(_sections(histories, known, reports or {})),
+            level=f"{LEVEL:.0%}".replace("%", f"{HARD_SPACE}%"),
+            orders=SHUFFLES,
         )
     )
 
 
-def _panels(histories: Sequence[History], looks: dict[str, TransportRecord]) -> Iterator[TrendPanel]:
-    def panel(history: History) -> tuple[str, ...]:
-        return (history.scenario, history.link, history.metric.name, history.labels)
+def _sections(
+    histories: Sequence[History], looks: Mapping[str, TransportRecord], reports: Mapping[str, str]
+) -> Iterator[TrendSection]:
+    def place(history: History) -> tuple[str, ...]:
+        return (history.scenario, history.link, history.metric.name)
 
-    for _, group in groupby(histories, key=panel):
+    groups = groupby(histories, key=place)
+    for number, ((scenario, link, _), group) in enumerate(groups, 1):
         own = list(group)
-        first = own[0]
-        low, high = _range(own)
-        words = {"lower": "less is better", "higher": "more is better", "neither": ""}
-        yield TrendPanel(
-            title=" · ".join(part for part in (first.metric.title, first.labels, first.scenario, first.link) if part),
-            unit=first.metric.unit,
-            better=words[first.metric.better],
-            histories=tuple(
-                (_title(h, looks), Markup(_figure(h, low, high, _colour(h, looks))), _caption(h))  # noqa: S704
-                for h in own
-            ),
+        metric = own[0].metric
+        panels = [list(panel) for _, panel in groupby(own, key=lambda history: history.labels)]
+        transports = list(dict.fromkeys(history.transport for history in own))
+        words = {"lower": "lower is better", "higher": "higher is better", "neither": ""}
+        yield TrendSection(
+            anchor=f"metric-{number}",
+            title=metric.title,
+            place=" · ".join((scenario, link)),
+            better=words[metric.better],
+            panels=tuple(_panel(panel, looks, reports, len(transports)) for panel in panels),
+            looks=tuple((look, marker_path(look.marker)) for name in transports for look in (_look(name, looks),)),
         )
 
 
-def _range(histories: Sequence[History]) -> tuple[float, float]:
+def _panel(
+    histories: Sequence[History], looks: Mapping[str, TransportRecord], reports: Mapping[str, str], count: int
+) -> TrendPanel:
+    runs = {point.run_id: point for history in histories for point in history.points}
+    ordered = sorted(runs.values(), key=lambda point: (f"{point.started or ''}", point.run_id))
+    shown = amounts((p.median for history in histories for p in history.points), histories[0].metric.unit)
     ends = [
-        end
+        end * shown.factor
         for history in histories
         for p in history.points
-        for end in ((p.interval.low, p.interval.high) if p.interval else (p.median,))
+        for end in ((p.interval.low, p.interval.high, p.median) if p.interval else (p.median,))
     ]
-    low, high = min(ends), max(ends)
-    return (low, high) if high > low else (low - abs(low) / 2 - 0.5, high + abs(high) / 2 + 0.5)
-
-
-def _figure(history: History, low: float, high: float, colour: str) -> str:
-    """Return the SVG of a metric's history: the median of each run with its interval.
-
-    The level between two changes is a horizontal line, and each change of level is a dashed vertical line.
-
-    ``low`` and ``high`` are the ends of the y axis, the same for all figures of a panel.
-    """
-    points = history.points
-    step = (_WIDTH - _LEFT - _MARGIN) / max(1, len(points) - 1)
-
-    def x(place: float) -> float:
-        return _LEFT + place * step
-
-    def y(value: float) -> float:
-        return _HEIGHT - _MARGIN - (value - low) / (high - low) * (_HEIGHT - 2 * _MARGIN)
-
-    label = escape(f"{history.about}: medians of {len(points)} runs, {number(low)} to {number(high)}", quote=True)
-    parts = [
-        f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{label}">',
-        *(
-            f'<text x="{_LEFT - 8:g}" y="{y(value) + 4:.1f}" text-anchor="end" font-size="11" fill="#5b6675">'
-            f"{number(value)}</text>"
-            for value in (low, high)
+    y, dates = value_axis(ends), [point.started for point in ordered if point.started]
+    x = time_axis(dates) if dates else ChartAxis(0, 1, ())
+    lines = tuple(
+        _line(history, _look(history.transport, looks), (place - (count - 1) / 2) * _SPREAD_PX, (x, y, shown), reports)
+        for place, history in enumerate(histories)
+    )
+    values = [{point.run_id: point for point in history.points} for history in histories]
+    return TrendPanel(
+        label=histories[0].labels,
+        about=f"{histories[0].metric.title} {histories[0].labels}".strip(),
+        unit=shown.unit,
+        y=y,
+        x=x,
+        lines=lines,
+        rows=tuple(
+            (
+                f"{point.started:%Y-%m-%d %H:%M}" if point.started else "",
+                point.run_id,
+                reports.get(point.run_id, ""),
+                tuple(_value(by_run.get(point.run_id), shown) for by_run in values),
+            )
+            for point in ordered
         ),
-    ]
-    edges = [0, *(change.index for change in history.changes), len(points)]
-    levels = [history.changes[0].before, *(c.after for c in history.changes)] if history.changes else []
-    for (start, end), level in zip(pairwise(edges), levels, strict=False):
-        parts.append(_line((x(start), y(level)), (x(end - 1), y(level)), "#9aa4b2", 'stroke-width="2"'))
+    )
+
+
+def _line(
+    history: History,
+    look: TransportRecord,
+    shift: float,
+    axes: tuple[ChartAxis, ChartAxis, Amounts],
+    reports: Mapping[str, str],
+) -> Line:
+    x, y, shown = axes
+
+    def height(value: float) -> float:
+        return round(100 - y.at(value * shown.factor), 2)
+
+    dots = []
+    for point in history.points:
+        if point.started is not None:
+            low, high = (point.interval.low, point.interval.high) if point.interval else (point.median, point.median)
+            place = (place_of(x, point.started), height(point.median), height(low), height(high))
+            title = f"{look.title}, {point.started:%Y-%m-%d %H:%M}: {_value(point, shown)}, n = {point.n}; {point.run_id}"
+            dots.append(Dot(*place, title, reports.get(point.run_id, "")))
+    words = [history.word(change) for change in history.changes]
+    return Line(
+        look=look,
+        marker=marker_path(look.marker),
+        shift=shift,
+        dots=tuple(dots),
+        jumps=tuple(_jumps(history, x, height)),
+        verdict=history.verdict,
+        state=words[-1] if words else "few" if history.too_few else "steady",
+        details=tuple(
+            f"{word} since {_date(history.points[change.index])}: {history.size(change)}; {history.evidence(change)}"
+            for word, change in zip(words, history.changes, strict=True)
+        ),
+    )
+
+
+def _jumps(history: History, x: ChartAxis, height: Callable[[float], float]) -> Iterator[Jump]:
     for change in history.changes:
-        at = x(change.index - 0.5)
-        colour_of = {True: "#cf4457", False: "#0b6b4a", None: "#5b6675"}[history.worse(change)]
-        parts.append(_line((at, _MARGIN / 2), (at, _HEIGHT - _MARGIN / 2), colour_of, 'stroke-dasharray="4 3"'))
-    for index, point in enumerate(points):
-        if point.interval is not None:
-            parts.append(_line((x(index), y(point.interval.low)), (x(index), y(point.interval.high)), colour))
-        title = escape(f"{point.run_id}: {number(point.median)} {history.metric.unit} (n = {point.n})")
-        circle = f'<circle cx="{x(index):.1f}" cy="{y(point.median):.1f}" r="3.5" fill="{colour}">'
-        parts.append(f"{circle}<title>{title}</title></circle>")
-    return "".join((*parts, "</svg>"))
+        dates = [point.started for point in history.points[change.index - change.n_before :][: change.n_before]]
+        later = [point.started for point in history.points[change.index :][: change.n_after]]
+        known, known_later = [d for d in dates if d], [d for d in later if d]
+        if not known or not known_later:
+            continue
+        word = history.word(change)
+        yield Jump(
+            x=round((place_of(x, known[-1]) + place_of(x, known_later[0])) / 2, 2),
+            start=place_of(x, known[0]),
+            end=place_of(x, known_later[-1]),
+            before=height(change.before),
+            after=height(change.after),
+            word=word,
+            title=f"{history.transport}: {word}: {history.size(change)}; {history.evidence(change)}",
+        )
 
 
-def _line(start: tuple[float, float], end: tuple[float, float], colour: str, more: str = "") -> str:
-    ends = f'x1="{start[0]:.1f}" y1="{start[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}"'
-    return f'<line {ends} stroke="{colour}" {more}/>'
+def _value(point: Point | None, shown: Amounts) -> str:
+    if point is None:
+        return shown.text(None)
+    limits = f" ({shown.text(point.interval.low)} to {shown.text(point.interval.high)})" if point.interval else ""
+    return f"{shown.with_unit(point.median)}{limits}"
 
 
-def _title(history: History, looks: dict[str, TransportRecord]) -> str:
-    look = looks.get(history.transport)
-    return look.title if look else history.transport
+def _date(point: Point) -> str:
+    return f"{point.started:%Y-%m-%d}" if point.started else point.run_id
 
 
-def _colour(history: History, looks: dict[str, TransportRecord]) -> str:
-    look = looks.get(history.transport)
-    return look.colour if look else PALETTE[-1]
-
-
-def _caption(history: History) -> str:
-    last = history.points[-1]
-    unit = f" {history.metric.unit}".rstrip()
-    since = f"level since {history.points[history.changes[-1].index].run_id}" if history.changes else "no change seen"
-    return f"last {number(last.median)}{unit} (n = {last.n}), {since}"
+def _look(transport: str, looks: Mapping[str, TransportRecord]) -> TransportRecord:
+    """Return title, colour and marker of a transport; those that the newest run does not have are grey."""
+    unknown = TransportRecord(transport, transport, colour=PALETTE[-1], marker=MARKERS_OF_FIGURES[0], title=transport)
+    return looks.get(transport, unknown)

@@ -6,9 +6,10 @@ from datetime import datetime
 
 from mplab.analysis.metric import Metric, label_sort_key
 from mplab.analysis.results.frames import Results
-from mplab.analysis.statistics.changepoint import ChangePoint, change_points
+from mplab.analysis.statistics.changepoint import FEWEST_RUNS, ChangePoint, change_points
 from mplab.analysis.statistics.effects import Interval, seed_of
-from mplab.analysis.text import number, percent
+from mplab.analysis.text import plural
+from mplab.analysis.verdicts.amounts import Amounts, amounts, change_percent
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,41 @@ class History:
         """Return scenario, transport, link, metric and labels in one line."""
         parts = (self.scenario, self.transport, self.link, self.metric.title, self.labels)
         return " · ".join(part for part in parts if part)
+
+    @property
+    def amounts(self) -> Amounts:
+        """Return the way in which the values of this history are shown."""
+        return amounts((point.median for point in self.points), self.metric.unit)
+
+    @property
+    def too_few(self) -> bool:
+        """Return whether there are too few runs for a verdict: no values of so many runs would show a change."""
+        return len(self.points) < FEWEST_RUNS
+
+    @property
+    def verdict(self) -> str:
+        """Return how many changes of level were seen, or that there are too few runs to see one."""
+        if self.changes:
+            return f"{plural(len(self.changes), 'change')} of level"
+        if self.too_few:
+            return f"too few runs ({len(self.points)}; at least {FEWEST_RUNS})"
+        return f"no change of level seen in {len(self.points)} runs"
+
+    def word(self, change: ChangePoint) -> str:
+        """Return ``worse`` or ``better``, or ``changed`` when neither lower nor higher values are better."""
+        return {True: "worse", False: "better", None: "changed"}[self.worse(change)]
+
+    def evidence(self, change: ChangePoint) -> str:
+        """Return the test behind a change: numbers of runs, statistic and p-value."""
+        runs = f"{change.n_before} runs before, {change.n_after} after"
+        return f"{runs}; standardised difference {change.statistic:.2f}, p = {change.p:.4f}"
+
+    def size(self, change: ChangePoint) -> str:
+        """Return the levels before and after a change, and the difference in percent of the level before."""
+        shown = self.amounts
+        relative = self.relative(change)
+        by = f" ({change_percent(relative)})" if relative is not None else ""
+        return f"{shown.text(change.before)} → {shown.with_unit(change.after)}{by}"
 
     def worse(self, change: ChangePoint) -> bool | None:
         """Return whether a change of level was for the worse; None when neither lower nor higher values are better."""
@@ -100,22 +136,18 @@ def experiments(results: Results) -> list[str]:
 
 def shifts(histories: Sequence[History]) -> Iterator[Shift]:
     """Yield the description of every change of level in the histories, the newest first."""
-    changes_found = []
-    for history in histories:
-        for change in history.changes:
-            point = history.points[change.index]
-            worse, relative = history.worse(change), history.relative(change)
-            unit = f" {history.metric.unit}".rstrip()
-            by = f" ({percent(relative, sign=True)})" if relative is not None else ""
-            changes_found.append(
-                Shift(
-                    about=history.about,
-                    when=f"{point.started:%Y-%m-%d %H:%M}" if point.started else "",
-                    run_id=point.run_id,
-                    text=f"{number(change.before)} → {number(change.after)}{unit}{by}, p = {change.p:.4f}",
-                    word="changed" if worse is None else "worse" if worse else "better",
-                )
-            )
+    changes_found = [
+        Shift(
+            about=history.about,
+            when=f"{point.started:%Y-%m-%d %H:%M}" if point.started else "",
+            run_id=point.run_id,
+            text=f"{history.size(change)}; {history.evidence(change)}",
+            word=history.word(change),
+        )
+        for history in histories
+        for change in history.changes
+        for point in (history.points[change.index],)
+    ]
     yield from sorted(changes_found, key=lambda shift: (shift.when, shift.run_id), reverse=True)
 
 

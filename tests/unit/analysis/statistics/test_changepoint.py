@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mplab.analysis.statistics.changepoint import LEVEL, change_points
+from mplab.analysis.statistics.changepoint import FEWEST_RUNS, LEVEL, change_points
 
 # Annual flow of the Nile at Aswan, 10⁸ m³, 1871 to 1970: Cobb 1978, Biometrika 65, 243-251; R's dataset Nile.
 NILE = """
@@ -52,3 +52,13 @@ def test_one_bad_night_is_no_change() -> None:
 def test_the_same_each_time() -> None:
     series = np.random.default_rng(9).normal(size=30).cumsum().tolist()
     assert change_points(series, seed=5) == change_points(series, seed=5)
+
+
+def test_separate_halves_of_fewer_runs_than_needed_are_no_change() -> None:
+    for count in range(4, FEWEST_RUNS):
+        halves = [1.0 + n / 1e3 for n in range(count // 2)] + [9.0 + n / 1e3 for n in range(count - count // 2)]
+        assert change_points(halves, seed=1) == []
+    halves = [1.0 + n / 1e3 for n in range(FEWEST_RUNS // 2)] + [9.0 + n / 1e3 for n in range(FEWEST_RUNS // 2)]
+    (change,) = change_points(halves, seed=1)
+    assert (change.n_before, change.n_after) == (5, 5)
+    assert change.statistic == pytest.approx(3.0, abs=0.01)

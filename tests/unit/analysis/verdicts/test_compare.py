@@ -11,6 +11,7 @@ import pytest
 from mplab.analysis.errors import BudgetError, NotAnalysedError
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.run import Run, read_run
+from mplab.analysis.report.chart import report_links
 from mplab.analysis.report.trendpage import trend_page
 from mplab.analysis.results.frames import Results, load
 from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange, compare, usual_range
@@ -244,12 +245,35 @@ def test_the_trend_dates_the_change(season: list[Run]) -> None:
 
 def test_the_trend_page_is_whole_and_loads_nothing(season: list[Run], tmp_path: Path) -> None:
     past = histories(load(season[0].directory.parent), "demo")
-    text = trend_page("a <demo>", past, season[-1].manifest.transports)
+    links = report_links(tmp_path / "runs" / "trend.html", season[:-1])
+    text = trend_page("a <demo>", past, season[-1].manifest.transports, links)
     page = Page(text)
     assert page.open == []
     assert page.loaded == []
     assert "a <demo>" in page.text
-    assert "worse" in page.text
-    assert text.count("<svg") == 3
-    assert text.count("<circle") == 3 * 12
-    assert trend_page("a <demo>", past, ()).count("<circle") == 3 * 12
+    assert "worse since 2026-09-09" in page.text
+    assert "8 runs before, 4 after; standardised difference" in page.text
+    assert "1 Sep 2026" in page.text
+    assert text.count('<g class="dot">') == 3 * 12
+    assert trend_page("a <demo>", past, ()).count('<g class="dot">') == 3 * 12
+    assert text == trend_page("a <demo>", past, season[-1].manifest.transports, links)
+
+
+def test_marks_of_the_trend_lead_to_the_reports_of_their_runs(season: list[Run]) -> None:
+    folder = season[0].directory.parent
+    (season[0].directory / "report" / "index.html").unlink()
+    links = report_links(folder / "trend.html", season)
+    assert len(links) == 11
+    page = Page(trend_page("demo", histories(load(folder), "demo"), (), links))
+    targets = [link for link in page.links if not link.startswith("#")]
+    assert all((folder / link).is_file() for link in targets)
+    assert set(targets) == set(links.values())
+
+
+def test_few_runs_are_no_evidence_of_a_steady_level(nights: Nights) -> None:
+    runs = nights(4, {3: 2.0, 4: 2.0})
+    past = histories(Results(tuple(runs)), "demo")
+    assert {history.verdict for history in past} == {"too few runs (4; at least 10)"}
+    text = Page(trend_page("demo", past, ())).text
+    assert "Too few runs in 3 of 3 series" in text
+    assert "No change of level" not in text

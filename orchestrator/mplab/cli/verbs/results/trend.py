@@ -6,14 +6,16 @@ from typing import Annotated
 
 import typer
 
+from mplab.analysis.report.chart import report_links
 from mplab.analysis.report.trendpage import trend_page
 from mplab.analysis.results.frames import load
+from mplab.analysis.statistics.changepoint import FEWEST_RUNS
 from mplab.analysis.verdicts.trend import History, experiments, histories, shifts
 from mplab.base.errors import InputError
 from mplab.base.files import replace
 from mplab.base.suggest import unknown
 from mplab.cli.options import JsonOption, RunsOption
-from mplab.cli.output import err, out, print_json
+from mplab.cli.output import check_folder, err, out, page_path, print_json
 from mplab.run.run_directory import RUNS
 
 
@@ -24,7 +26,12 @@ def trend(
     *,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The page; trend-EXPERIMENT.html in the folder of runs by default."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="File or folder of the page; trend-EXPERIMENT.html in the folder of runs by default.",
+            show_default=False,
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All metrics, not only the headline metrics.")] = False,
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in the web browser.")] = False,
@@ -39,12 +46,13 @@ def trend(
         raise InputError(f"{runs}: no run in it can be read: {why}")
     if name not in known:
         raise InputError(f"{runs}: {unknown('experiment', name, known)}")
+    page = page_path(output, runs / f"trend-{name}.html")
+    check_folder(page)
     series = histories(results, name, headline_only=not everything)
     if not series:
         raise InputError(f"{runs}: fewer than two analysed runs of {name} with the same metric: there is no history")
     own = [run for run in results.records if run.manifest.experiment.name == name]
-    page = output or runs / f"trend-{name}.html"
-    replace(page, trend_page(name, series, own[-1].transports).encode())
+    replace(page, trend_page(name, series, own[-1].transports, report_links(page, own)).encode())
     for problem in results.unread:
         err.print(f"! {problem}", style="yellow", markup=False)
     changes = list(shifts(series))
@@ -53,6 +61,7 @@ def trend(
             {
                 "experiment": name,
                 "page": str(page),
+                "fewest_runs": FEWEST_RUNS,
                 "level_changes": [vars(change) for change in changes],
                 "histories": [_history(history) for history in series],
             }
@@ -60,10 +69,11 @@ def trend(
     else:
         for change in changes:
             style = {"worse": "red", "better": "green"}.get(change.word, "")
-            text = f"• {change.word} since {change.run_id}: {change.about}: {change.text}"
-            out.print(text, style=style, markup=False, soft_wrap=True)
-        if not changes:
-            out.print(f"{len(series)} histories: no change of level was seen")
+            out.print(f"{change.word} since {change.run_id}", style=style, markup=False, soft_wrap=True)
+            out.print(f"  {change.about}\n  {change.text}", markup=False, soft_wrap=True)
+        for verdict in sorted({history.verdict for history in series if not history.changes}):
+            count = sum(history.verdict == verdict for history in series)
+            out.print(f"{count} of {len(series)} series: {verdict}", markup=False, soft_wrap=True)
         out.print(f"\nTrend: {page}", markup=False, soft_wrap=True)
     if open_it:
         webbrowser.open(page.resolve().as_uri())
@@ -77,6 +87,8 @@ def _history(history: History) -> dict[str, object]:
         "unit": history.metric.unit,
         "labels": history.labels,
         "transport": history.transport,
+        "verdict": history.verdict,
+        "too_few": history.too_few,
         "points": [
             {
                 "run_id": point.run_id,
@@ -87,5 +99,8 @@ def _history(history: History) -> dict[str, object]:
             }
             for point in history.points
         ],
-        "changes": [vars(change) for change in history.changes],
+        "changes": [
+            {**vars(change), "word": history.word(change), "relative": history.relative(change)}
+            for change in history.changes
+        ],
     }
