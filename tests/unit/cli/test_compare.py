@@ -1,7 +1,9 @@
 """``mplab compare``, ``mplab trend`` and budgets on the command line."""
 
 import json
+import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -13,11 +15,13 @@ import mplab.run as mplab_run
 from mplab.analysis.files import parse_json
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.results import reported
-from mplab.base.errors import GateError, InputError, NoBaselineError
+from mplab.base.errors import GateError, InputError, MplabError, NoBaselineError
 from mplab.cli.main import app
+from mplab.cli.verbs.results.compare import change_lines
 from mplab.format.events import read_events
 from mplab.format.runevents import RunEvent, RunPlanned
 from mplab.lab.catalog import catalog
+from mplab.run.comparing import compare as compare_runs
 from mplab.run.hostside.concluding import summary_of
 from mplab.run.hostside.junit import junit_xml
 from mplab.userfiles.experiments.resolve import load_experiment
@@ -105,7 +109,8 @@ def test_runs_without_a_common_series_end_with_the_gates_exit_code(runs: Path, t
     shown = mplab("compare", str(baseline), str(other_run), "--junit", str(junit))
     assert isinstance(shown.exception, GateError)
     assert "no common series" in str(shown.exception)
-    assert shown.stdout.index("failed: the run and the baseline have no common series") < shown.stdout.index("verdict")
+    assert shown.stdout.startswith("failed: the run and the baseline have no common series")
+    assert "nothing was compared" in (tmp_path / f"compare-{other_run.name}.html").read_text().lower()
     content = json.loads(mplab("compare", str(baseline), str(other_run), "--json", "--no-gate").stdout)
     assert not content["passed"]
     assert content["warnings"][0] == "different experiments: the run is of other, the baseline of demo"
@@ -113,6 +118,53 @@ def test_runs_without_a_common_series_end_with_the_gates_exit_code(runs: Path, t
     case = next(ET.parse(junit).getroot().iter("testcase"))  # noqa: S314 - our own file
     assert case.get("classname") == "compare.series"
     assert case.find("failure") is not None
+
+
+def test_a_metric_that_is_gone_is_said_first_and_fails(runs: Path, tmp_path: Path) -> None:
+    baseline, run = (tmp_path / name for name in ("a", "b"))
+    for copy, original in zip((baseline, run), sorted(runs.glob("2*-demo-*"))[:2], strict=True):
+        shutil.copytree(original, copy)
+    for scores in run.glob("cells/*-mptcp-*/scores.json"):
+        scores.unlink()
+    junit, page = tmp_path / "gone.xml", tmp_path / "pages"
+    page.mkdir()
+    result = mplab("compare", str(baseline), str(run), "--junit", str(junit), "-o", str(page))
+    assert isinstance(result.exception, GateError)
+    first, second, *_ = result.stdout.splitlines()
+    assert first == "failed: files · mptcp · baseline: measured in the baseline; this run has no value"
+    assert second.startswith("failed: files · mptcp · baseline · time · 1 MB: ")
+    case, *_ = ET.parse(junit).getroot().iter("testcase")  # noqa: S314 - our own file
+    assert (case.get("classname"), case.get("name")) == ("compare.series", "files · mptcp · baseline")
+    (written,) = page.iterdir()
+    text = written.read_text()
+    assert text.index("Missing in this run") < text.index("<h2>Changes")
+
+
+def test_lines_of_a_comparison_fit_the_terminal(runs: Path) -> None:
+    shown = mplab("compare", "20260904", "20260905", "--runs", str(runs), "--all").stdout
+    lines = [line for line in shown.splitlines() if line.startswith("  ")]
+    assert len(lines) >= 9
+    assert max(map(len, lines)) <= 110
+    result = compare_runs(next(runs.glob("20260905*")), [next(runs.glob("20260904*"))])
+    long = [replace(c, key=c.key._replace(labels="wikipedia.example · " * 9)) for c in result.runs.changes]
+    cut = [line for line, _ in change_lines(long) if line.startswith("  ")]
+    assert max(map(len, cut)) <= 110
+    assert all("…" in line for line in cut)
+
+
+def test_a_page_that_cannot_be_written_ends_the_comparison_only_if_it_was_named(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, content: bytes) -> None:
+        raise MplabError(f"{path}: cannot be written: full")
+
+    monkeypatch.setattr("mplab.cli.verbs.results.compare.replace", refuse)
+    names = ("compare", "20260903", "20260904", "--runs", str(runs))
+    silent = mplab(*names, "--json")
+    assert silent.exit_code == 0
+    assert json.loads(silent.stdout)["page"] is None
+    assert "no page" in silent.stderr
+    assert isinstance(mplab(*names, "-o", str(runs / "x.html")).exception, MplabError)
 
 
 def test_equal_nights_pass(runs: Path) -> None:
@@ -170,7 +222,7 @@ def test_the_trend_of_an_unknown_experiment_is_refused(runs: Path) -> None:
 
 
 def test_broken_budgets_of_a_run_are_told(runs: Path) -> None:
-    good, bad = sorted(runs.glob("*-demo-*"))[-2:]
+    good, bad = sorted(runs.glob("2*-demo-*"))[-2:]
     assert summary_of(good).broken_budgets == ()
     summary = summary_of(bad)
     (text,) = summary.broken_budgets

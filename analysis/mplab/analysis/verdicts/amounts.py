@@ -8,7 +8,9 @@ from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.text import DASH, HARD_SPACE, MINUS, THIN_SPACE
 
 _DIGITS = 3
-"""Number of significant digits of the largest value."""
+"""Minimum number of significant digits of the smallest value, if `_MOST_DECIMALS` suffice."""
+
+_MOST_DECIMALS = 3
 
 
 def change_percent(fraction: float | None, *, unit: bool = True) -> str:
@@ -54,10 +56,9 @@ class Amounts:
 
 def amounts(values: Iterable[float | None], unit: str) -> Amounts:
     """Return the way in which ``values`` in ``unit`` are shown."""
-    largest = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
     factor = 1.0
-    if unit == "s" and largest < 1:
+    if unit == "s" and sizes and max(sizes) < 1:
         unit, factor = "ms", 1000.0
-    size = largest * factor
-    decimals = min(6, max(0, _DIGITS - 1 - math.floor(math.log10(size)))) if size > 0 else 0
-    return Amounts(unit, factor, decimals)
+    power = math.floor(math.log10(min(sizes) * factor)) if sizes else _DIGITS - 1
+    return Amounts(unit, factor, min(_MOST_DECIMALS, max(0, _DIGITS - 1 - power)))

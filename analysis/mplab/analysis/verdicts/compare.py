@@ -9,7 +9,7 @@ import polars as pl
 from scipy import stats
 
 from mplab.analysis.errors import NotAnalysedError
-from mplab.analysis.metric import Metric, label_sort_key
+from mplab.analysis.metric import Metric, in_unit, label_sort_key
 from mplab.analysis.record.run import Run
 from mplab.analysis.results.frames import SEPARATOR, Results
 from mplab.analysis.statistics.contrast import benjamini_hochberg, holm
@@ -110,6 +110,19 @@ class MetricChange:
 
 
 @dataclass(frozen=True)
+class Circumstance:
+    """A setting or a fact of the host that differs between baseline and run, with its values as text.
+
+    ``planned``: it is a setting of the experiment file. Otherwise it is a fact of the host or of the programs.
+    """
+
+    name: str
+    before: str
+    after: str
+    planned: bool
+
+
+@dataclass(frozen=True)
 class ComparedRuns:
     """The result of a comparison: the change of every metric from a baseline to a run."""
 
@@ -123,6 +136,27 @@ class ComparedRuns:
     """Combinations of scenario, link and transport that the baseline measured but the run did not plan."""
     no_common_values: bool = False
     """True: no metric has values in both the baseline and the run, so nothing was compared."""
+    circumstances: tuple[Circumstance, ...] = field(default=())
+    """Settings and facts of the host that differ; those of the experiment file first."""
+
+    @property
+    def emptied(self) -> tuple[SeriesKey, ...]:
+        """Return the combinations that the run planned, but for which it has none of the baseline's values."""
+        series = dict.fromkeys(change.key.series for change in self.changes if change.before.values)
+        kept = {change.key.series for change in self.changes if change.after.values}
+        return tuple(key for key in series if key not in kept)
+
+    def zone(self, change: MetricChange) -> float | None:
+        """Return the largest change that does not matter, as a fraction of the baseline's median.
+
+        It is the smallest effect of the run's experiment. None: the baseline has no median, or it is 0.
+        """
+        median = change.before.median
+        if not median:
+            return None
+        smallest = self.run.manifest.experiment.smallest_effect
+        time = in_unit(smallest.time_s, "s", change.metric.unit) or 0.0
+        return max(smallest.relative_percent / 100, time / abs(median))
 
     def of(self, verdict: Verdict, *, headline: bool = True) -> list[MetricChange]:
         """Return the changes with this verdict; ``headline``: only those of headline metrics."""
@@ -158,6 +192,7 @@ def compare(baseline: Sequence[Run], run: Run, correction: Correction = "bh") ->
         warnings=(*_differences(baseline, run), *before.unread),
         missing=tuple(series for series in dict.fromkeys(key.series for key in old) if series not in planned),
         no_common_values=not new.keys() & old.keys(),
+        circumstances=tuple(_circumstances(baseline, run)),
     )
 
 
@@ -301,3 +336,58 @@ def _asked(experiment: ExperimentRecord) -> dict[str, object]:
 
 def _plain(content: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in content.items() if value is not None}
+
+
+def _circumstances(baseline: Sequence[Run], run: Run) -> Iterator[Circumstance]:
+    """Yield the settings and facts of the host that differ between the run and at least one run of the baseline."""
+    for planned, facts in ((True, _settings), (False, _facts)):
+        new, old = facts(run), [facts(other) for other in baseline]
+        for name in sorted({*new, *(name for other in old for name in other)}):
+            before = {other.get(name, _ABSENT): None for other in old}
+            after = new.get(name, _ABSENT)
+            if list(before) != [after]:
+                yield Circumstance(name, "; ".join(before), after, planned)
+
+
+_ABSENT = "none"
+
+
+def _settings(run: Run) -> dict[str, str]:
+    experiment = run.manifest.experiment
+    settings = {"experiment": experiment.name, "congestion control": experiment.congestion_control}
+    for scenario in experiment.scenarios:
+        settings |= _prefixed(f"scenario {scenario.label}", {"name": scenario.name, **_plain(scenario.parameters)})
+    for transport in experiment.transports:
+        settings |= _prefixed(f"transport {transport.label}", {"name": transport.name, **_plain(transport.options)})
+    for link in experiment.links:
+        settings |= _prefixed(f"link {link.name}", link.determinants())
+    return settings
+
+
+def _facts(run: Run) -> dict[str, str]:
+    manifest = run.manifest
+    host, commit = manifest.host, manifest.git.commit
+    facts: dict[str, object] = {
+        "lab": manifest.lab.kind,
+        "phone": manifest.lab.phone,
+        "kernel": host.kernel,
+        "distribution": host.distribution,
+        "processors": host.cpus,
+        "memory": f"{host.memory_bytes / 2**30:.1f} GiB" if host.memory_bytes else "",
+        "commit": f"{commit[:12]}{' (with changes)' if manifest.git.dirty else ''}" if commit else "",
+        "overloaded cells": sum(bool(cell.record and cell.record.host.overloaded) for cell in run.cells if cell.ok),
+    }
+    versions = {name: value for name, value in manifest.versions.items() if not isinstance(value, Mapping)}
+    return _prefixed("", facts) | _prefixed("version of", versions)
+
+
+def _prefixed(prefix: str, content: Mapping[str, object]) -> dict[str, str]:
+    """Return the leaves of nested mappings as text, each named by its keys after the prefix; empty ones are left out."""
+    leaves: dict[str, str] = {}
+    for key, value in content.items():
+        name = f"{prefix} {key}".strip()
+        if isinstance(value, Mapping):
+            leaves |= _prefixed(name, value)
+        elif value not in (None, "", [], ()):
+            leaves[name] = str(value)
+    return leaves

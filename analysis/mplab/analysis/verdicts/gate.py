@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from mplab.analysis.results.frames import SEPARATOR
-from mplab.analysis.text import MINUS, percent
+from mplab.analysis.text import p_text, percent
+from mplab.analysis.verdicts.amounts import Amounts, amounts, change_percent, interval_percent
 from mplab.analysis.verdicts.budgets import JudgedLimit, Measured, is_about, judge_limits
 from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange
 from mplab.analysis.verdicts.trend import History
@@ -30,8 +31,9 @@ class GateCheck:
 def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[GateCheck]:
     """Check a run that was compared with a baseline, and return the results of all checks.
 
-    1. Series: a combination of scenario, transport and link that the baseline measured but the run did not plan fails.
-       A run that has no series in common with the baseline fails, too: else a renamed label would turn the gate off.
+    1. Series: a combination of scenario, transport and link that the baseline measured but the run did not plan, or for
+       which the run has no value, fails. A run that has no series in common with the baseline fails, too: else a
+       renamed label would turn the gate off. Headline metrics that are gone come next.
     2. The budgets of the run's experiment.
     3. Changes of headline metrics for which no budget sets a limit relative to the baseline.
     4. Levels: for each of ``histories`` (of the compared runs, the run itself last), the last change of level fails if
@@ -55,11 +57,13 @@ def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Ga
             budget_checks.append(GateCheck("no worse than", budget.metric, "failed", text))
     unbudgeted = [change for change in compared.changes if change.metric.headline and change.key not in judged]
     levels = [check for history in histories if (check := _of_level(history, relative)) is not None]
-    return [*_series(compared), *budget_checks, *(_of_change(change) for change in unbudgeted), *levels]
+    found = [*_series(compared), *budget_checks, *map(_of_change, unbudgeted), *levels]
+    gone = {name_of(change) for change in compared.of("gone")}
+    return sorted(found, key=lambda check: 0 if check.kind == "series" else 1 if check.about in gone else 2)
 
 
 def _series(compared: ComparedRuns) -> Iterator[GateCheck]:
-    """Yield a failed check for each series that the baseline measured but the run did not plan.
+    """Yield a failed check for each series that the baseline measured but the run did not plan or measure.
 
     If run and baseline have no values in common, yield only one failed check.
     """
@@ -67,9 +71,14 @@ def _series(compared: ComparedRuns) -> Iterator[GateCheck]:
         text = "the run and the baseline have no common series: nothing was compared"
         yield GateCheck("series", "all", "failed", text)
         return
-    for series in compared.missing:
-        about = SEPARATOR.join((series.scenario, series.transport, series.link))
-        yield GateCheck("series", about, "failed", "measured in the baseline, not in this run's plan")
+    reasons = (
+        (compared.missing, "measured in the baseline, not in this run's plan"),
+        (compared.emptied, "measured in the baseline; this run has no value"),
+    )
+    for all_series, text in reasons:
+        for series in all_series:
+            about = SEPARATOR.join((series.scenario, series.transport, series.link))
+            yield GateCheck("series", about, "failed", text)
 
 
 def name_of(change: MetricChange) -> str:
@@ -80,28 +89,29 @@ def name_of(change: MetricChange) -> str:
 
 
 def change_text(change: MetricChange) -> str:
-    """Return a change as text: ``1.42 s → 1.61 s, +13 % (95 % interval +8.1 % to +19 %), p = 0.004``."""
-    unit = f" {change.metric.unit}".rstrip()
-    before, after = (_number(side.median, unit) for side in (change.before, change.after))
-    return ", ".join((f"{before} → {after}", *_details(change)))
+    """Return a change as text: ``1.42 → 1.61 s, +13.4 % (95 % interval +8.1 to +19.4 %), p = 0.004``."""
+    shown = amounts_of(change)
+    return ", ".join((_from_to(change.before.median, change.after.median, shown), *_details(change)))
+
+
+def amounts_of(*changes: MetricChange) -> Amounts:
+    """Return the way in which the values of changes of one metric are shown."""
+    medians = [side.median for change in changes for side in (change.before, change.after)]
+    return amounts(medians, changes[0].metric.unit)
 
 
 def _details(change: MetricChange) -> Iterator[str]:
     if change.relative is not None:
-        interval = change.relative_interval
-        ends = f" (95 % interval {signed_percent(interval.low)} to {signed_percent(interval.high)})" if interval else ""
-        yield f"{signed_percent(change.relative)}{ends}"
+        limits = interval_percent(change.relative_interval)
+        yield change_percent(change.relative) + (f" (95 % interval {limits})" if limits else "")
     if change.p_corrected is not None:
-        yield f"p = {change.p_corrected:.3f}" if change.p_corrected >= 0.001 else "p < 0.001"
+        yield p_text(change.p_corrected, "p")
 
 
-def signed_percent(fraction: float) -> str:
-    """Return a fraction as a percentage with its sign; zero has no sign."""
-    return percent(fraction, sign=True)
-
-
-def _number(value: float | None, unit: str) -> str:
-    return "nothing" if value is None else f"{value:.4g}{unit}".replace("-", MINUS)
+def _from_to(before: float | None, after: float | None, shown: Amounts) -> str:
+    if before is None or after is None:
+        return " → ".join("nothing" if value is None else shown.with_unit(value) for value in (before, after))
+    return f"{shown.text(before)} → {shown.with_unit(after)}"
 
 
 def _measured(change: MetricChange) -> Measured:
@@ -142,10 +152,8 @@ def _of_level(history: History, budgets: Sequence[Budget]) -> GateCheck | None:
     allowed = min((b.no_worse_than_percent or 0.0 for b in budgets if is_about(b, about)), default=0.0) / 100
     relative = history.relative(last)
     failed = bool(history.worse(last)) and (relative is None or abs(relative) > allowed)
-    unit = f" {history.metric.unit}".rstrip()
-    by = f" ({signed_percent(relative)})" if relative is not None else ""
     since = history.points[last.index].run_id
-    text = f"level {_number(last.before, unit)} → {_number(last.after, unit)}{by} since {since}, p = {last.p:.4f}"
+    text = f"level {history.size(last)} since {since}; {history.evidence(last)}"
     return GateCheck("level", about.name, "failed" if failed else "passed", text)
 
 

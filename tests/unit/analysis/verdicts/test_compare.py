@@ -1,6 +1,7 @@
 """A run compared with other runs: verdicts, budgets, and the reasons for which a gate fails."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from mplab.analysis.errors import BudgetError, NotAnalysedError
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.run import Run, read_run
 from mplab.analysis.report.chart import report_links
+from mplab.analysis.report.comparepage import compare_page, forest_axis
 from mplab.analysis.report.trendpage import trend_page
 from mplab.analysis.results.frames import Results, load
 from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange, compare, usual_range
@@ -70,7 +72,11 @@ def test_what_got_slower_is_worse_and_the_rest_is_not(nights: Nights) -> None:
     assert of(compared, "mptcp", "flows").verdict == "no difference seen"
     assert compared.changes[0].metric.headline
     assert compared.warnings == ()
-    assert "s → " in change_text(slower)
+    assert re.fullmatch(
+        r"[01]\.\d{3} → [01]\.\d{3}\xa0s, \+\d\d\.\d\xa0% "
+        r"\(95 % interval \+\d+\.\d to \+\d+\.\d\xa0%\), p = 0\.0\d\d",
+        change_text(slower),
+    )
     back = compare([after], before)
     assert of(back, "mptcp").verdict == "better"
     assert {check.state for check in checks(back)} == {"passed"}
@@ -123,6 +129,11 @@ def test_what_is_no_longer_measured_fails(nights: Nights) -> None:
     compared = compare([before], after)
     assert of(compared, "mptcp").verdict == "gone"
     assert states(checks(compared))["change", "mptcp"] == "failed"
+    first, second, *_ = checks(compared)
+    assert (first.kind, first.about, first.text) == (
+        "series", "files · mptcp · baseline", "measured in the baseline; this run has no value"
+    )  # fmt: skip
+    assert (second.kind, second.about) == ("change", "files · mptcp · baseline · time · 1 MB")
     assert of(compare([after], before), "mptcp").verdict == "new"
 
 
@@ -182,6 +193,8 @@ def test_runs_without_a_common_series_fail_the_gate_and_say_so_first(nights: Nig
     first, *rest = checks(compared)
     assert (first.kind, first.state) == ("series", "failed")
     assert "no common series" in first.text
+    page = Page(compare_page(compared, checks(compared))).text
+    assert page.index("Nothing was compared") < page.index("Changes" if "Changes" in page else "Before")
     assert {check.kind for check in rest} == {"change"}
     assert compared.warnings[0] == "different experiments: the run is of other, the baseline of demo"
     (renamed_label,) = nights(1, labels=["1 MB"])
@@ -198,6 +211,8 @@ def test_a_series_of_the_baseline_that_the_run_did_not_plan_fails_first(nights: 
     first, *rest = checks(compared)
     assert (first.kind, first.about, first.state) == ("series", "files · sptcp-wifi · baseline", "failed")
     assert {check.state for check in rest} == {"passed"}
+    page = Page(compare_page(compared, checks(compared))).text
+    assert page.index("not in this run's plan") < page.index("Changes now compared with before")
     assert checks(compare([after], before))[0].kind != "series", "a series that is new is no failure"
 
 
@@ -205,6 +220,68 @@ def test_changes_are_listed_by_the_size_of_their_labels(nights: Nights) -> None:
     before, after = nights(2, labels=["1 MB", "10 MB", "10 kB"])
     listed = dict.fromkeys(change.key.labels for change in compare([before], after).changes if change.metric.headline)
     assert list(listed) == ["10 kB", "1 MB", "10 MB"]
+
+
+def test_the_page_of_a_comparison_is_whole_and_loads_nothing(nights: Nights) -> None:
+    before, after = nights(2, {2: 1.3}, transports=TRANSPORTS, labels=["10 kB", "1 MB"])
+    compared = compare([before], after)
+    links = report_links(after.directory.parent / "compare.html", [before, after])
+    text = compare_page(compared, checks(compared), (), links)
+    page = Page(text)
+    assert page.open == []
+    assert page.loaded == []
+    assert text.count('<tr><th scope="row" class="label">') == 12, "time and goodput"
+    assert text.count('<line class="reach"') == 12, "no subflow in any cell: there is no relative change"
+    targets = {link for link in page.links if not link.startswith("#")}
+    assert targets == set(links.values())
+    assert all((after.directory.parent / link).is_file() for link in targets)
+    assert "2 checks failed" in page.text
+    assert "the smallest effect: 2 %, for times at least 5 ms" in page.text
+    assert "settings, host and programs of all runs are the same" in page.text
+    assert text == compare_page(compared, checks(compared), (), links)
+
+
+def test_the_axis_of_changes_is_symmetrical_and_bounded(nights: Nights) -> None:
+    before, after = nights(2, {2: 9.0})
+    axis = forest_axis(compare([before], after).changes)
+    assert (axis.low, axis.high, axis.at(0)) == (-1.0, 1.0, 50.0)
+    assert [tick.label for tick in axis.ticks] == ["−100 %", "−50 %", "0 %", "+50 %", "+100 %"]
+    text = compare_page(compare([before], after), ())
+    assert 'd="M0,-5L8,0L0,5Z"' in text, "an interval beyond the axis"
+
+
+def test_circumstances_that_differ_have_both_values(nights: Nights) -> None:
+    before, after = nights(2)
+    manifest = after.directory / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["experiment"]["links"][0]["paths"]["wlan0"]["down"]["rate_kbps"] = 1
+    content["host"]["kernel"] = "6.9.0"
+    manifest.write_text(json.dumps(content))
+    compared = compare([before], read_run(after.directory))
+    found = {item.name: (item.before, item.after, item.planned) for item in compared.circumstances}
+    assert found["kernel"] == ("6.8.0", "6.9.0", False)
+    (link,) = [name for name in found if name.startswith("link baseline")]
+    assert found[link][2]
+    page = Page(compare_page(compared, checks(compared))).text
+    assert "kernel6.8.06.9.0" in page
+
+
+def test_changes_smaller_than_the_smallest_effect_are_in_the_zone(nights: Nights) -> None:
+    before, after = nights(2)
+    compared = compare([before], after)
+    time = of(compared, "mptcp")
+    assert time.before.median is not None
+    assert compared.zone(time) == pytest.approx(max(0.02, 0.005 / time.before.median))
+    assert compared.zone(of(compared, "mptcp", "goodput")) == 0.02
+    assert compared.zone(of(compared, "mptcp", "flows")) is None, "the median is 0"
+    assert "too small to matter" not in Page(compare_page(compared, ())).text
+    manifest = after.directory / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["experiment"]["smallest_effect"] = {"relative_percent": 40.0, "time_s": 0.0}
+    manifest.write_text(json.dumps(content))
+    compared = compare([before], read_run(after.directory))
+    assert compared.zone(of(compared, "mptcp")) == 0.4
+    assert "too small to matter" in Page(compare_page(compared, ())).text
 
 
 def test_runs_without_a_report_cannot_be_compared(nights: Nights, synthetic: Callable[..., Synthetic]) -> None:

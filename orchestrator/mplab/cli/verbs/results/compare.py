@@ -1,15 +1,22 @@
 """Compare a run with a baseline: each metric's change, its budgets, and whether they were kept."""
 
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mplab.analysis.verdicts.compare import Correction
-from mplab.analysis.verdicts.gate import GateCheck, change_text, name_of
+from mplab.analysis.report.chart import report_links
+from mplab.analysis.report.comparepage import BETTER, compare_page
+from mplab.analysis.text import p_text
+from mplab.analysis.verdicts.amounts import change_percent, interval_percent
+from mplab.analysis.verdicts.compare import Correction, MetricChange
+from mplab.analysis.verdicts.gate import GateCheck, amounts_of
+from mplab.base.errors import MplabError
 from mplab.base.files import replace
 from mplab.cli.options import JsonOption, RunsOption, find_run
-from mplab.cli.output import err, out, print_json, table
+from mplab.cli.output import check_folder, err, out, page_path, print_json, table
 from mplab.cli.report_output import change_content
 from mplab.run.comparing import WINDOW, RunComparison
 from mplab.run.comparing import compare as compare_runs
@@ -17,6 +24,9 @@ from mplab.run.hostside.junit import Case, checks_xml
 from mplab.run.run_directory import RUNS
 
 STYLES = {"worse": "red", "gone": "red", "better": "green", "too few": "dim", "no difference seen": "dim"}
+_WIDTH = 110
+"""Maximum length of a line with a change, characters; longer labels are cut."""
+_SHORTEST_LABEL = 8
 
 
 def compare(
@@ -47,54 +57,132 @@ def compare(
     gate: Annotated[
         bool, typer.Option("--gate/--no-gate", help="End with exit code 4 if a check fails; docs/regression.md.")
     ] = True,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File or folder of the page; compare-RUN.html next to the run by default.",
+            show_default=False,
+        ),
+    ] = None,
     junit: Annotated[
         Path | None, typer.Option("--junit", help="Write the checks as JUnit XML to this file.", show_default=False)
     ] = None,
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
+    for file in (output, junit):
+        if file is not None:
+            check_folder(file)
     paths = [find_run(name, runs) for name in names or [""]]
     comparison = compare_runs(paths[-1], paths[:-1], runs=runs, window=window, correction=correction)
+    page = _write_page(comparison, output)
     if junit is not None:
         cases = checks_xml(f"compare {comparison.runs.run.manifest.run_id}", map(_case, comparison.checks))
         replace(junit, cases.encode())
     if as_json:
-        print_json(_content(comparison))
+        print_json(_content(comparison, page))
     else:
         _show(comparison, everything=everything)
+        if page is not None:
+            out.print(f"\nComparison: {page}", markup=False, soft_wrap=True)
     if gate:
         comparison.check()
+
+
+def _write_page(comparison: RunComparison, output: Path | None) -> Path | None:
+    """Write the page and return its path; None, with a warning, if the default folder cannot be written.
+
+    Raises:
+        MplabError: the file `output` cannot be written.
+    """
+    compared = comparison.runs
+    run = compared.run
+    page = page_path(output, run.directory.resolve().parent / f"compare-{run.manifest.run_id}.html")
+    links = report_links(page, (*compared.baseline, run))
+    try:
+        replace(page, compare_page(compared, comparison.checks, comparison.shifts, links).encode())
+    except MplabError as error:
+        if output is not None:
+            raise
+        err.print(f"! no page: {error}", style="yellow", markup=False, soft_wrap=True)
+        return None
+    return page
 
 
 def _show(comparison: RunComparison, *, everything: bool) -> None:
     compared, checks = comparison.runs, comparison.checks
 
+    for check in checks:
+        if check.state == "failed" and (check.kind == "series" or check.text.endswith("→ nothing")):
+            about = "" if compared.no_common_values and check.kind == "series" else f"{check.about}: "
+            out.print(f"failed: {about}{check.text}", style="red", markup=False, soft_wrap=True)
     others = [run.manifest.run_id for run in compared.baseline]
     before = others[0] if len(others) == 1 else f"{len(others)} runs, {others[0]} to {others[-1]}"
-    out.print(f"Before: {before}\nNow:    {compared.run.manifest.run_id}\n", markup=False, soft_wrap=True)
-    for check in checks:
-        if check.kind == "series":
-            about = "" if compared.no_common_values else f"{check.about}: "
-            out.print(f"failed: {about}{check.text}", style="red", markup=False, soft_wrap=True)
+    out.print(f"Before: {before}\nNow:    {compared.run.manifest.run_id}", markup=False, soft_wrap=True)
     for warning in compared.warnings:
         err.print(f"! {warning}", style="yellow", markup=False, soft_wrap=True)
-    rows = table("verdict", "what", "change", "n")
-    for change in compared.changes:
-        telling = change.metric.headline or change.verdict in {"better", "worse", "gone"}
-        if everything or telling:
-            style = STYLES.get(change.verdict, "")
-            sizes = f"{len(change.before.values)}, {len(change.after.values)}"
-            rows.add_row(change.verdict, name_of(change), change_text(change), sizes, style=style)
-    out.print(rows)
+    telling = [c for c in compared.changes if c.metric.headline or c.verdict in {"better", "worse", "gone"}]
+    for text, style in change_lines(compared.changes if everything else telling):
+        out.print(text, style=style, markup=False, soft_wrap=True)
     budgets = [check for check in checks if check.kind in {"limit", "no worse than"}]
     if budgets:
         out.print()
-        rows = table("budget", "what", "found")
+        rows = table("budget", "series", "found")
         for check in budgets:
             rows.add_row(check.state, check.about, check.text, style="red" if check.state == "failed" else "")
         out.print(rows)
     for shift in comparison.shifts:
-        out.print(f"• {shift.word} since {shift.run_id}: {shift.about}: {shift.text}", markup=False, soft_wrap=True)
+        out.print(f"{shift.word} since {shift.run_id}: {shift.about}\n  {shift.text}", markup=False, soft_wrap=True)
+
+
+def change_lines(changes: Sequence[MetricChange], width: int = _WIDTH) -> Iterator[tuple[str, str]]:
+    """Yield (line, style) of the changes: a heading for each metric, scenario and link, and a line per series.
+
+    No line of a series is longer than `width` characters, except with very long numbers.
+    """
+
+    def place(change: MetricChange) -> tuple[object, ...]:
+        return (not change.metric.headline, change.key.scenario, change.key.link, change.key.metric)
+
+    groups = [list(group) for _, group in groupby(changes, key=place)]
+    rows = [[_row(change, group) for change in group] for group in groups]
+    widths = [max((len(cell) for group in rows for row in group for cell in (row[n],)), default=0) for n in range(_COLUMNS)]
+    spare = width - sum(widths) - 2 * _COLUMNS
+    for column in (0, 1):
+        cut = min(max(0, -spare), max(0, widths[column] - _SHORTEST_LABEL))
+        widths[column] -= cut
+        spare += cut
+    for group, cells in zip(groups, rows, strict=True):
+        key, metric = group[0].key, group[0].metric
+        notes = ", ".join(note for note in (amounts_of(*group).unit, BETTER[metric.better]) if note)
+        yield "", ""
+        yield f"{key.scenario} · {key.link} · {metric.title}" + (f" ({notes})" if notes else ""), "bold"
+        for change, row in zip(group, cells, strict=True):
+            padded = (_fitted(cell, size, right=n in _RIGHT) for n, (cell, size) in enumerate(zip(row, widths)))
+            yield f"  {'  '.join(padded)}".rstrip(), STYLES.get(change.verdict, "")
+
+
+_COLUMNS, _RIGHT = 8, frozenset({2, 3, 5, 6})
+"""Number of columns in the lines of changes, and those that are aligned to the right."""
+
+
+def _row(change: MetricChange, group: Sequence[MetricChange]) -> tuple[str, ...]:
+    """Return label, transport, change of the median, change in percent, interval, p, numbers of values, verdict."""
+    shown = amounts_of(*group)
+    before, after = (shown.text(side.median) for side in (change.before, change.after))
+    interval = interval_percent(change.relative_interval)
+    relative = change_percent(change.relative) if change.shift is not None else ""
+    p = p_text(change.p_corrected, "p") if change.p_corrected is not None else ""
+    sizes = f"n {len(change.before.values)}, {len(change.after.values)}"
+    limits = f"({interval})" if interval else ""
+    return (change.key.labels, change.key.transport, f"{before} → {after}", relative, limits, p, sizes, change.verdict)
+
+
+def _fitted(text: str, size: int, *, right: bool) -> str:
+    short = text if len(text) <= size else f"{text[: size - 1]}…"
+    return short.rjust(size) if right else short.ljust(size)
 
 
 def _case(check: GateCheck) -> Case:
@@ -103,15 +191,18 @@ def _case(check: GateCheck) -> Case:
     return Case(f"compare.{check.kind.replace(' ', '-')}", check.about, failure, skipped)
 
 
-def _content(comparison: RunComparison) -> dict[str, object]:
+def _content(comparison: RunComparison, page: Path | None) -> dict[str, object]:
     compared = comparison.runs
     return {
         "format": 1,
         "baseline": [run.manifest.run_id for run in compared.baseline],
         "run": compared.run.manifest.run_id,
+        "page": str(page) if page is not None else None,
         "correction": compared.correction,
         "warnings": list(compared.warnings),
+        "circumstances": [vars(item) for item in compared.circumstances],
         "missing": [series._asdict() for series in compared.missing],
+        "without_values": [series._asdict() for series in compared.emptied],
         "passed": not comparison.failed,
         "checks": [vars(check) for check in comparison.checks],
         "level_changes": [vars(shift) for shift in comparison.shifts],
