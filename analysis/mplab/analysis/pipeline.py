@@ -151,6 +151,16 @@ def score_run(run: Run) -> list[CellScores]:
     return [score_cell(cell, plugins[cell.spec.scenario]) for cell in run.cells if cell.ok and cell.spec is not None]
 
 
+def statistics_of(run_dir: Path) -> Analysis:
+    """Return the statistics of a run, from which the figures of its report are drawn; make no report.
+
+    Raises:
+        As `analyze`.
+    """
+    check_folders(run_dir)
+    return _analysis(read_run(run_dir), lambda _: None, None)
+
+
 def _analysis(run: Run, report_progress: Listener, mptrace: Path | None) -> Analysis:
     decoded: list[str] = []
 

@@ -1,16 +1,16 @@
 """Load the registered figures; draw them for the report of a run, or into a folder for ``mplab figures``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from mplab.analysis.errors import FigureError
+from mplab.analysis.errors import AnalysisError, FigureError
 from mplab.analysis.figures.kinds import Figure, RunFigure, TraceFigure
 from mplab.analysis.figures.run_traces import Traces, traces_in, traces_of
 from mplab.analysis.figures.shapes.common import NoDataError
-from mplab.analysis.figures.style import Drawing
-from mplab.analysis.files import csv_text, write_text
+from mplab.analysis.figures.style import Drawing, Look, drawn_as
+from mplab.analysis.files import csv_text, write_bytes, write_text
 from mplab.analysis.record.decode import AnalysisProblem
 from mplab.analysis.record.run import read_run
 from mplab.analysis.statistics.summaries import Analysis
@@ -19,6 +19,7 @@ from mplab.base.plugins import FIGURES
 from mplab.base.suggest import did_you_mean
 
 OBJECT = "FIGURE"
+_SVG = Look(formats=("svg",))
 Kind_co = TypeVar("Kind_co", bound=Figure, covariant=True)
 
 
@@ -107,15 +108,15 @@ def draw_all(analysis: Analysis) -> Iterator[Drawing | AnalysisProblem]:
             yield _problem(output)
 
 
-def figures(names: Sequence[str] = ()) -> list[NamedFigure[TraceFigure]]:
-    """Return the trace figures called ``names`` in this order; without names, all trace figures in the report's order.
+def figures(names: Sequence[str] = ()) -> list[NamedFigure[Figure]]:
+    """Return the figures called ``names`` in this order; without names, all figures in the report's order.
 
     Raises:
         FigureError: a figure does not exist (the message lists those that do), or cannot be used.
         InputError: two distributions register the same name.
     """
     registered = catalog()
-    known = {named.name: named for named in registered.of_traces}
+    known: dict[str, NamedFigure[Figure]] = {named.name: named for named in (*registered.of_run, *registered.of_traces)}
     for name in names:
         if name in registered.unusable:
             raise FigureError(registered.unusable[name])
@@ -139,7 +140,8 @@ def draw(traces: Traces, chosen: Sequence[NamedFigure[TraceFigure]]) -> Iterator
 
 
 def _failed(name: str, error: Exception) -> LeftOut:
-    return LeftOut(name, f"{type(error).__name__}: {error}", failed=True)
+    text = str(error) if isinstance(error, FigureError) else f"{type(error).__name__}: {error}"
+    return LeftOut(name, text, failed=True)
 
 
 def _problem(missing: LeftOut) -> AnalysisProblem:
@@ -162,25 +164,89 @@ def load(path: Path, cells: Sequence[str] = ()) -> Traces:
     return traces_of(read_run(path), cells)
 
 
-def write_figures(traces: Traces, names: Sequence[str], folder: Path) -> tuple[list[Path], list[LeftOut]]:
-    """Draw the trace figures called ``names``, or all if there are no names, into ``folder`` as SVG and CSV files.
+@dataclass(frozen=True)
+class WrittenFigure:
+    """A figure in a folder: its drawing, the name of its module, and its files, one for each format, then the CSV."""
 
-    Return the paths of the SVG files, and the figures that were left out.
+    name: str
+    source: str
+    drawing: Drawing
+    files: tuple[Path, ...]
+    data: Path
+
+
+def write_figures(
+    traces: Traces,
+    names: Sequence[str],
+    folder: Path,
+    *,
+    look: Look = _SVG,
+    statistics: Callable[[], Analysis] | None = None,
+) -> tuple[list[WrittenFigure], list[LeftOut]]:
+    """Draw the figures called ``names``, or all if there are no names, into ``folder``; write the data as CSV files.
+
+    Return the figures, and those that were left out.
+
+    Args:
+        traces: traces and scores of the run.
+        names: names of figures.
+        folder: the folder; it is created.
+        look: formats, size and style.
+        statistics: returns the statistics of the run, for figures of the run. It is called at most once, and only if
+            such a figure is drawn. None: there are none.
 
     Raises:
         FigureError: a figure does not exist, or cannot be used.
         OSError: a file cannot be written.
     """
-    written: list[Path] = []
+    written: list[WrittenFigure] = []
     left_out: list[LeftOut] = []
     if not names:
         left_out += [LeftOut(name, problem, failed=True) for name, problem in catalog().unusable.items()]
-    for output in draw(traces, figures(names)):
-        if isinstance(output, Drawing):
-            path = folder / f"{output.stem.removeprefix('trace-').removeprefix('paper-')}.svg"
-            write_text(path, output.svg)
-            write_text(path.with_suffix(".csv"), csv_text(output.columns, output.rows))
-            written.append(path)
-        else:
-            left_out.append(output)
+    chosen = figures(names)
+    of_run = [named.name for named in chosen if isinstance(named.figure, RunFigure)]
+    analysis: Analysis | LeftOut | None = None
+    if of_run:
+        analysis = _statistics(statistics)
+        if isinstance(analysis, LeftOut):
+            left_out += [LeftOut(name, analysis.reason) for name in of_run]
+    with drawn_as(look) as pictures:
+        for named in chosen:
+            for output in _outputs(named, traces, analysis):
+                if isinstance(output, LeftOut):
+                    left_out.append(output)
+                    continue
+                base = folder / output.stem.removeprefix("trace-").removeprefix("paper-")
+                files = []
+                for kind in look.formats:
+                    files.append(base.with_name(f"{base.name}.{kind}"))
+                    write_bytes(files[-1], pictures[output.stem, kind])
+                data = base.with_name(f"{base.name}.csv")
+                write_text(data, csv_text(output.columns, output.rows))
+                paper = named.figure.shape.paper if isinstance(named.figure, TraceFigure) else ""
+                written.append(WrittenFigure(named.name, paper, output, tuple(files), data))
     return written, left_out
+
+
+def _statistics(statistics: Callable[[], Analysis] | None) -> Analysis | LeftOut:
+    if statistics is None:
+        return LeftOut("", "it is drawn from the statistics of a whole run")
+    try:
+        return statistics()
+    except AnalysisError as error:
+        return LeftOut("", str(error))
+
+
+def _outputs(
+    named: NamedFigure[Figure], traces: Traces, analysis: Analysis | LeftOut | None
+) -> Iterator[Drawing | LeftOut]:
+    """Yield the drawings of a figure, or the reason why it has none."""
+    if isinstance(named.figure, TraceFigure):
+        yield from draw(traces, [NamedFigure(named.name, named.figure, named.origin)])
+    elif isinstance(analysis, Analysis):
+        try:
+            drawings = list(named.figure.draw(analysis))
+        except Exception as error:  # noqa: BLE001, RUF100 - as in `draw_all`
+            yield _failed(named.name, error)
+        else:
+            yield from drawings or [LeftOut(named.name, "the run has no data for it")]

@@ -36,11 +36,13 @@ class RunFigure:
         order: sort key of the figure among the figures of this kind.
         title: title in lists of figures.
         draw: yields the drawings; nothing when the run has no data for them.
+        stems: beginnings of the stems of the drawings; empty: they begin with the name of the figure.
     """
 
     order: int
     title: str
     draw: Callable[[Analysis], Iterable[Drawing]]
+    stems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

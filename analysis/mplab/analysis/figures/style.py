@@ -4,9 +4,12 @@ import html
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import matplotlib
 from matplotlib.artist import Artist
@@ -15,6 +18,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
+from mplab.analysis.errors import FigureError
 from mplab.analysis.metric import Metric
 from mplab.analysis.statistics.summaries import Group
 from mplab.analysis.text import MINUS, THIN_SPACE, percent, slug
@@ -33,6 +37,9 @@ MAX_FACETS = 6
 """Maximum number of facets in a drawing; for a metric with more label values, one facet shows the values' medians."""
 
 FACET_COLUMNS = 3
+_FACET_IN, _NAMED_FACET_IN, LEGEND_ROW_IN = 1.7, 2.0, 0.17
+"""Minimum width of a facet, and of one with names of rows, and height of a row of the legend, inches."""
+
 QUARTERS = ((0, 0.25, 0.5, 0.75, 1), ("0", "25 %", "50 %", "75 %", "100 %"))
 """(positions, labels) of the ticks of an axis with shares."""
 
@@ -82,9 +89,19 @@ STYLE: Any = {
     "figure.facecolor": "white",
     "axes.facecolor": "white",
     "hatch.linewidth": 1.2,
+    "pdf.fonttype": 42,
+    "savefig.dpi": 300,
 }
 
-_NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+Format: TypeAlias = Literal["svg", "pdf", "png"]
+
+_NO_METADATA: Mapping[Format, dict[str, str | None]] = {
+    "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
+    "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),
+    "png": {"Software": None},
+}
+"""Format → the entries of a file's metadata that are left out: dates and programs, which change with each drawing."""
+
 _CELLS = "cells-"
 """Start of the temporary SVG identifiers of artists whose marks name their cells."""
 _WEB_FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
@@ -110,6 +127,47 @@ class Drawing:
     metric: str = ""
 
 
+@dataclass(frozen=True)
+class Look:
+    """Size and style of figures; the default is that of the report.
+
+    Attributes:
+        width_in: width of each figure, inches.
+        height_in: height of each figure, inches; None: it depends on the data.
+        parameters: Matplotlib parameters that replace those of `STYLE`.
+        formats: formats in which `drawn_as` collects the figures.
+    """
+
+    width_in: float = WIDTH_IN
+    height_in: float | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    formats: tuple[Format, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Output:
+    look: Look
+    pictures: dict[tuple[str, Format], bytes]
+
+
+_OUTPUT: ContextVar[_Output | None] = ContextVar("figures", default=None)
+
+
+def _output() -> _Output:
+    return _OUTPUT.get() or _Output(Look(), {})
+
+
+@contextmanager
+def drawn_as(look: Look) -> Iterator[Mapping[tuple[str, Format], bytes]]:
+    """Draw all figures in the block with this look; yield (stem, format) → content of the file of each figure drawn."""
+    output = _Output(look, {})
+    token = _OUTPUT.set(output)
+    try:
+        yield output.pictures
+    finally:
+        _OUTPUT.reset(token)
+
+
 @dataclass
 class Canvas:
     """A figure in progress: ``with Canvas(title, height_in) as canvas`` applies the style inside the block.
@@ -128,8 +186,9 @@ class Canvas:
         self._context = matplotlib.rc_context()
         self._context.__enter__()
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(STYLE)
-        self.figure = Figure(figsize=(WIDTH_IN, self.height_in), layout="constrained")
+        look = _output().look
+        matplotlib.rcParams.update({**STYLE, **look.parameters})
+        self.figure = Figure(figsize=(look.width_in, look.height_in or self.height_in), layout="constrained")
         FigureCanvasSVG(self.figure)
         return self
 
@@ -137,9 +196,12 @@ class Canvas:
         """Restore matplotlib's previous parameters."""
         self._context.__exit__(None, None, None)
 
-    def facets(self, count: int, *, sharex: bool = False, sharey: bool = False) -> list[Axes]:
-        """Add ``count`` axes to the figure, at most `FACET_COLUMNS` in a row, and return them."""
-        columns = min(count, FACET_COLUMNS)
+    def facets(self, count: int, *, sharex: bool = False, sharey: bool = False, named_rows: bool = False) -> list[Axes]:
+        """Add ``count`` axes to the figure, at most `facet_columns` in a row, and return them.
+
+        ``named_rows``: each of them has its own names of rows.
+        """
+        columns = min(count, facet_columns(named_rows=named_rows))
         rows = math.ceil(count / columns)
         grid = self.figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
         axes = list(grid.flat)
@@ -148,11 +210,16 @@ class Canvas:
         return axes[:count]
 
     def legend(self, handles: Sequence[Artist], columns: int = 4) -> None:
-        """Draw one legend above all axes."""
+        """Draw one legend above all axes; a narrow figure has fewer than ``columns`` columns, and becomes higher."""
+        look = _output().look
+        fitting = max(1, min(columns, round(columns * look.width_in / WIDTH_IN)))
+        if look.height_in is None:
+            more = math.ceil(len(handles) / fitting) - math.ceil(len(handles) / columns)
+            self.figure.set_figheight(self.figure.get_figheight() + more * LEGEND_ROW_IN)
         self.figure.legend(
             handles=list(handles),
             loc="outside upper left",
-            ncols=columns,
+            ncols=fitting,
             borderaxespad=0.2,
             borderpad=0.1,
             handlelength=1.8,
@@ -169,11 +236,32 @@ class Canvas:
         self._cells[name] = list(cells)
 
     def svg(self, stem: str) -> str:
-        """Return the figure as SVG, without date and program name; its identifiers depend only on ``stem``."""
+        """Return the figure as SVG, without date and program name; its identifiers depend only on ``stem``.
+
+        Inside of `drawn_as`, add the figure to the collected pictures, too.
+        """
+        output = _output()
+        svg = _with_cells(_tidy(self._saved("svg", stem).decode()), self._cells)
+        for kind in output.look.formats:
+            output.pictures[stem, kind] = svg.encode() if kind == "svg" else self._saved(kind, stem)
+        return svg
+
+    def _saved(self, kind: Format, stem: str) -> bytes:
+        """Return the figure in a format; the bytes depend only on the figure and ``stem``.
+
+        Raises:
+            FigureError: inside of `drawn_as`: the figure is too small for its labels.
+        """
         buffer = io.BytesIO()
-        with matplotlib.rc_context({"svg.hashsalt": stem}):
-            self.figure.savefig(buffer, format="svg", metadata=_NO_METADATA | {"Title": self.title})
-        return _with_cells(_tidy(buffer.getvalue().decode()), self._cells)
+        with matplotlib.rc_context({"svg.hashsalt": stem}), warnings.catch_warnings():
+            if _OUTPUT.get() is not None:
+                warnings.filterwarnings("error", message="constrained_layout not applied")
+            try:
+                self.figure.savefig(buffer, format=kind, metadata=_NO_METADATA[kind] | {"Title": self.title})
+            except UserWarning:
+                size = " × ".join(f"{length:.1f}" for length in self.figure.get_size_inches())
+                raise FigureError(f"{size} inches are too small for its labels") from None
+        return buffer.getvalue()
 
 
 def panel_title(scenario: str, link: str, title: str) -> str:
@@ -252,9 +340,15 @@ def name_rows(
         axes.grid(visible=False, axis="y")
 
 
-def facet_rows(count: int) -> int:
+def facet_columns(*, named_rows: bool = False) -> int:
+    """Return the maximum number of facets in a row: `FACET_COLUMNS`, or fewer in a narrow figure."""
+    least = _NAMED_FACET_IN if named_rows else _FACET_IN
+    return max(1, min(FACET_COLUMNS, int(_output().look.width_in / least)))
+
+
+def facet_rows(count: int, *, named_rows: bool = False) -> int:
     """Return the number of rows in which `Canvas.facets` places ``count`` axes."""
-    return math.ceil(count / FACET_COLUMNS)
+    return math.ceil(count / facet_columns(named_rows=named_rows))
 
 
 def has_few(panel: Sequence[Group]) -> bool:
@@ -268,7 +362,7 @@ def title_below(canvas: Canvas, all_axes: Sequence[Axes]) -> None:
         title = all_axes[-1].get_xlabel()
         for axes in all_axes:
             axes.set_xlabel("")
-        canvas.figure.supxlabel(title, fontsize=9.0, color=INK)
+        canvas.figure.supxlabel(title, fontsize="medium", color=INK)
 
 
 def short_number(value: float) -> str:

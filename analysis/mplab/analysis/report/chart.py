@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
 
@@ -62,7 +63,7 @@ def value_axis(values: Iterable[float], most: int = 5) -> ChartAxis:
 
 def plain_numbers(values: Sequence[float]) -> list[str]:
     """Return evenly spaced numbers as text, without exponents and with the same number of decimals."""
-    step = min((b - a for a, b in zip(values, values[1:], strict=False)), default=1.0)
+    step = min((b - a for a, b in pairwise(values)), default=1.0)
     decimals = next((d for d in range(10) if abs(round(step, d) - step) < step * 1e-6), 0)
     return [f"{value + 0.0:.{decimals}f}".replace("-", MINUS) for value in np.round(values, decimals)]
 

@@ -202,7 +202,9 @@ def _line(
         if point.started is not None:
             low, high = (point.interval.low, point.interval.high) if point.interval else (point.median, point.median)
             place = (place_of(x, point.started), height(point.median), height(low), height(high))
-            title = f"{look.title}, {point.started:%Y-%m-%d %H:%M}: {_value(point, shown)}, n = {point.n}; {point.run_id}"
+            title = (
+                f"{look.title}, {point.started:%Y-%m-%d %H:%M}: {_value(point, shown)}, n = {point.n}; {point.run_id}"
+            )
             dots.append(Dot(*place, title, reports.get(point.run_id, "")))
     words = [history.word(change) for change in history.changes]
     return Line(

@@ -382,7 +382,7 @@ def _facts(run: Run) -> dict[str, str]:
 
 
 def _prefixed(prefix: str, content: Mapping[str, object]) -> dict[str, str]:
-    """Return the leaves of nested mappings as text, each named by its keys after the prefix; empty ones are left out."""
+    """Return the leaves of nested mappings as text, each named by the prefix and its keys; leave empty ones out."""
     leaves: dict[str, str] = {}
     for key, value in content.items():
         name = f"{prefix} {key}".strip()

@@ -11,7 +11,6 @@ from matplotlib.lines import Line2D
 
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import (
-    FACET_COLUMNS,
     INK,
     LINE_WIDTH,
     MARKER_SIZE,
@@ -20,6 +19,7 @@ from mplab.analysis.figures.style import (
     Drawing,
     axis_title,
     direction,
+    facet_columns,
     facet_rows,
     has_few,
     name_rows,
@@ -158,7 +158,7 @@ def _boxes(panel: Sequence[Group], stem: str) -> str:
                     _box(axes, row, transport, series.numbers)
                     _points(canvas, axes, row, series, group.metric)
             name_rows(axes, [t.title for t in transports])
-            axes.tick_params(axis="y", labelleft=index % FACET_COLUMNS == 0)
+            axes.tick_params(axis="y", labelleft=index % facet_columns() == 0)
         value_axis(all_axes, _values(panel), axis_title(panel[0].metric))
         title_below(canvas, all_axes)
         return canvas.svg(stem)
@@ -204,4 +204,4 @@ def _rows(panel: Sequence[Group], stem: str) -> str:
         return canvas.svg(stem)
 
 
-FIGURE = RunFigure(order=30, title="Every value of a metric, per transport", draw=draw)
+FIGURE = RunFigure(order=30, title="Every value of a metric, per transport", draw=draw, stems=("box", "strip"))

@@ -8,7 +8,6 @@ from matplotlib.lines import Line2D
 
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import (
-    FACET_COLUMNS,
     LINE_WIDTH,
     MARKER_SIZE,
     MAX_FACETS,
@@ -16,6 +15,7 @@ from mplab.analysis.figures.style import (
     Drawing,
     axis_title,
     direction,
+    facet_columns,
     facet_rows,
     has_few,
     panel_title,
@@ -70,7 +70,7 @@ def _drawing(panel: Sequence[Group], curves: dict[str, list[Curve]], y_title: st
         for index, (axes, (text, lines)) in enumerate(zip(all_axes, curves.items(), strict=True)):
             axes.set_title(text)
             _curves(axes, lines)
-            if index % FACET_COLUMNS == 0:
+            if index % facet_columns() == 0:
                 axes.set_ylabel(y_title)
         everything = [value for lines in curves.values() for _, values in lines for value in values]
         value_axis(all_axes, everything, axis_title(first.metric))

@@ -8,7 +8,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from mplab.analysis.figures.kinds import RunFigure
-from mplab.analysis.figures.style import BAND, EDGE, QUIET, Canvas, Drawing, interface_colour, name_rows, percent_axis
+from mplab.analysis.figures.style import (
+    BAND,
+    EDGE,
+    QUIET,
+    Canvas,
+    Drawing,
+    facet_rows,
+    interface_colour,
+    name_rows,
+    percent_axis,
+)
 from mplab.analysis.record.links import QUANTITIES, Measurement, measurements, tolerance_of
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import percent
@@ -40,7 +50,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
 
 def _svg(analysis: Analysis, probes: list[Measurement]) -> str:
     rows = list(dict.fromkeys((m.link, m.interface) for m in probes))
-    with Canvas(TITLE, 1.0 + 0.34 * len(rows)) as canvas:
+    with Canvas(TITLE, (1.0 + 0.34 * len(rows)) * facet_rows(len(QUANTITIES))) as canvas:
         for axes, (title, kind) in zip(canvas.facets(3, sharey=True), QUANTITIES, strict=True):
             tolerance = tolerance_of(analysis.run, kind)
             if tolerance:

@@ -10,12 +10,12 @@ from matplotlib.patches import Patch
 from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, paged
 from mplab.analysis.figures.style import (
-    FACET_COLUMNS,
     INK,
     ON_COLOUR,
     QUARTERS,
     Canvas,
     Drawing,
+    facet_columns,
     facet_rows,
     name_rows,
     title_below,
@@ -123,7 +123,7 @@ class Stacks:
                 axes.set_title(facet)
                 self._bars(axes, [[amounts.get((facet, t, part), 0.0) for part in self.look] for t in transports])
                 name_rows(axes, [titles[label] for label in transports])
-                axes.tick_params(axis="y", labelleft=index % FACET_COLUMNS == 0)
+                axes.tick_params(axis="y", labelleft=index % facet_columns() == 0)
                 self.axis.dress(axes, "x")
                 axes.locator_params(axis="x", nbins=2)
             title_below(canvas, all_axes)

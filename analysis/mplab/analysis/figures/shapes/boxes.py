@@ -7,7 +7,7 @@ import polars as pl
 
 from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.common import Axis, FigurePanel, FigureSeries, pages
-from mplab.analysis.figures.style import FACET_COLUMNS, Canvas, Drawing, facet_rows, name_rows
+from mplab.analysis.figures.style import Canvas, Drawing, facet_columns, facet_rows, name_rows
 
 COLUMNS = ("scenario", "link", "transport", "class", "cell", "connection_id", "value")
 
@@ -34,8 +34,10 @@ class Boxes:
     def _page(self, stem: str, panels: Sequence[FigurePanel]) -> Drawing:
         rows = []
         most = max(len(panel.series) for panel in panels)
-        with Canvas(self.title, (0.7 + 0.3 * most) * facet_rows(len(panels))) as canvas:
-            for index, (axes, panel) in enumerate(zip(canvas.facets(len(panels), sharex=True), panels, strict=True)):
+        with Canvas(self.title, (0.7 + 0.3 * most) * facet_rows(len(panels), named_rows=True)) as canvas:
+            for index, (axes, panel) in enumerate(
+                zip(canvas.facets(len(panels), sharex=True, named_rows=True), panels, strict=True)
+            ):
                 axes.set_title(panel.title)
                 own = [frame["value"].to_numpy() for _, frame in panel.series]
                 drawn = axes.boxplot(
@@ -49,7 +51,7 @@ class Boxes:
                 ]
                 name_rows(axes, names, first=1)
                 self.axis.dress(axes, "x")
-                if index % FACET_COLUMNS:
+                if index % facet_columns(named_rows=True):
                     axes.set_ylabel("")
                 for series, frame in panel.series:
                     labels = (panel.scenario, panel.link, series.transport.label, series.variant)

@@ -104,7 +104,7 @@ class Cdf:
                 axes.label_outer()
                 if self.kind == "cdf":
                     share_axis(axes)
-            canvas.figure.supylabel(self.share, fontsize=9.0)
+            canvas.figure.supylabel(self.share, fontsize="medium")
             title_below(canvas, all_axes)
             handles = [handle(series, dashes[series.variant]) for series in everything]
             canvas.legend(handles, columns=legend_columns(handles))

@@ -13,12 +13,12 @@ from matplotlib.patches import Patch
 from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, paged
 from mplab.analysis.figures.style import (
-    FACET_COLUMNS,
     GRID,
     LINE_WIDTH,
     MARKER_SIZE,
     Canvas,
     Drawing,
+    facet_columns,
     facet_rows,
     name_rows,
     title_below,
@@ -79,7 +79,7 @@ class Classes:
                 name_rows(axes, classes)
                 for row in range(1, len(classes)):
                     axes.axhline(row - 0.5, color=GRID, linewidth=0.8, zorder=0)
-                axes.tick_params(axis="y", labelleft=index % FACET_COLUMNS == 0)
+                axes.tick_params(axis="y", labelleft=index % facet_columns() == 0)
                 if self.axis.scale == "linear":
                     axes.set_xlim(left=0)
                 self.axis.dress(axes, "x")

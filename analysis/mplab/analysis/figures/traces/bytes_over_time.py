@@ -307,7 +307,7 @@ class BytesOverTime:
             axes.set_xlim(left=0)
             axes.set_ylim(bottom=0)
             title_below(canvas, all_axes)
-            canvas.figure.supylabel(BYTES.title, fontsize=9.0)
+            canvas.figure.supylabel(BYTES.title, fontsize="medium")
             canvas.legend(legend(facets, colours))
             svg = canvas.svg(stem)
         rows = [row for facet in facets for row in facet.rows()]

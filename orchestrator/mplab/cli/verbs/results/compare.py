@@ -148,7 +148,9 @@ def change_lines(changes: Sequence[MetricChange], width: int = _WIDTH) -> Iterat
 
     groups = [list(group) for _, group in groupby(changes, key=place)]
     rows = [[_row(change, group) for change in group] for group in groups]
-    widths = [max((len(cell) for group in rows for row in group for cell in (row[n],)), default=0) for n in range(_COLUMNS)]
+    widths = [
+        max((len(cell) for group in rows for row in group for cell in (row[n],)), default=0) for n in range(_COLUMNS)
+    ]
     spare = width - sum(widths) - 2 * _COLUMNS
     for column in (0, 1):
         cut = min(max(0, -spare), max(0, widths[column] - _SHORTEST_LABEL))
@@ -160,7 +162,8 @@ def change_lines(changes: Sequence[MetricChange], width: int = _WIDTH) -> Iterat
         yield "", ""
         yield f"{key.scenario} · {key.link} · {metric.title}" + (f" ({notes})" if notes else ""), "bold"
         for change, row in zip(group, cells, strict=True):
-            padded = (_fitted(cell, size, right=n in _RIGHT) for n, (cell, size) in enumerate(zip(row, widths)))
+            cells_of_row = enumerate(zip(row, widths, strict=True))
+            padded = (_fitted(cell, size, right=n in _RIGHT) for n, (cell, size) in cells_of_row)
             yield f"  {'  '.join(padded)}".rstrip(), STYLES.get(change.verdict, "")
 
 
