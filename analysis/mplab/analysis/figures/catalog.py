@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from mplab.analysis.errors import AnalysisError, FigureError
+from mplab.analysis.errors import FigureError
 from mplab.analysis.figures.kinds import Figure, RunFigure, TraceFigure
 from mplab.analysis.figures.run_traces import Traces, traces_in, traces_of
 from mplab.analysis.figures.shapes.common import NoDataError
@@ -125,18 +125,35 @@ def figures(names: Sequence[str] = ()) -> list[NamedFigure[Figure]]:
     return [known[name] for name in names or known]
 
 
-def draw(traces: Traces, chosen: Sequence[NamedFigure[TraceFigure]]) -> Iterator[Drawing | LeftOut]:
-    """Draw the chosen figures; yield the drawings of each, or the reason why it has none."""
+def draw(
+    traces: Traces, chosen: Sequence[NamedFigure[Figure]], analysis: Analysis | None = None
+) -> Iterator[Drawing | LeftOut]:
+    """Draw the chosen figures; yield the drawings of each, or the reason why it has none.
+
+    ``analysis`` has the statistics for figures of the run; without it, they are left out.
+    """
     for named in chosen:
         try:
-            if lacking := named.figure.lacks(traces):
-                yield LeftOut(named.name, lacking)
-            else:
-                yield from named.figure.shape.draw(named.name, traces)
+            yield from _drawings(named.figure, named.name, traces, analysis)
         except NoDataError as reason:
             yield LeftOut(named.name, str(reason))
         except Exception as error:  # noqa: BLE001, RUF100 - as in `draw_all`
             yield _failed(named.name, error)
+
+
+def _drawings(figure: Figure, name: str, traces: Traces, analysis: Analysis | None) -> Iterator[Drawing]:
+    """Yield the drawings of a figure. Raises NoDataError when there are none."""
+    if isinstance(figure, TraceFigure):
+        if lacking := figure.lacks(traces):
+            raise NoDataError(lacking)
+        yield from figure.shape.draw(name, traces)
+        return
+    if analysis is None:
+        raise NoDataError("it is drawn from the statistics of a whole run")
+    drawings = list(figure.draw(analysis))
+    if not drawings:
+        raise NoDataError("the run has no data for it")
+    yield from drawings
 
 
 def _failed(name: str, error: Exception) -> LeftOut:
@@ -181,7 +198,7 @@ def write_figures(
     folder: Path,
     *,
     look: Look = _SVG,
-    statistics: Callable[[], Analysis] | None = None,
+    statistics: Callable[[], Analysis | None] | None = None,
 ) -> tuple[list[WrittenFigure], list[LeftOut]]:
     """Draw the figures called ``names``, or all if there are no names, into ``folder``; write the data as CSV files.
 
@@ -193,26 +210,22 @@ def write_figures(
         folder: the folder; it is created.
         look: formats, size and style.
         statistics: returns the statistics of the run, for figures of the run. It is called at most once, and only if
-            such a figure is drawn. None: there are none.
+            such a figure is drawn. Without statistics, these figures are left out.
 
     Raises:
         FigureError: a figure does not exist, or cannot be used.
         OSError: a file cannot be written.
+        The errors of ``statistics``.
     """
     written: list[WrittenFigure] = []
     left_out: list[LeftOut] = []
     if not names:
         left_out += [LeftOut(name, problem, failed=True) for name, problem in catalog().unusable.items()]
     chosen = figures(names)
-    of_run = [named.name for named in chosen if isinstance(named.figure, RunFigure)]
-    analysis: Analysis | LeftOut | None = None
-    if of_run:
-        analysis = _statistics(statistics)
-        if isinstance(analysis, LeftOut):
-            left_out += [LeftOut(name, analysis.reason) for name in of_run]
+    analysis = statistics() if statistics and any(isinstance(named.figure, RunFigure) for named in chosen) else None
     with drawn_as(look) as pictures:
         for named in chosen:
-            for output in _outputs(named, traces, analysis):
+            for output in draw(traces, [named], analysis):
                 if isinstance(output, LeftOut):
                     left_out.append(output)
                     continue
@@ -226,27 +239,3 @@ def write_figures(
                 paper = named.figure.shape.paper if isinstance(named.figure, TraceFigure) else ""
                 written.append(WrittenFigure(named.name, paper, output, tuple(files), data))
     return written, left_out
-
-
-def _statistics(statistics: Callable[[], Analysis] | None) -> Analysis | LeftOut:
-    if statistics is None:
-        return LeftOut("", "it is drawn from the statistics of a whole run")
-    try:
-        return statistics()
-    except AnalysisError as error:
-        return LeftOut("", str(error))
-
-
-def _outputs(
-    named: NamedFigure[Figure], traces: Traces, analysis: Analysis | LeftOut | None
-) -> Iterator[Drawing | LeftOut]:
-    """Yield the drawings of a figure, or the reason why it has none."""
-    if isinstance(named.figure, TraceFigure):
-        yield from draw(traces, [NamedFigure(named.name, named.figure, named.origin)])
-    elif isinstance(analysis, Analysis):
-        try:
-            drawings = list(named.figure.draw(analysis))
-        except Exception as error:  # noqa: BLE001, RUF100 - as in `draw_all`
-            yield _failed(named.name, error)
-        else:
-            yield from drawings or [LeftOut(named.name, "the run has no data for it")]

@@ -90,8 +90,10 @@ STYLE: Any = {
     "axes.facecolor": "white",
     "hatch.linewidth": 1.2,
     "pdf.fonttype": 42,
-    "savefig.dpi": 300,
 }
+
+PNG_DPI = 300
+"""Resolution of PNG files, pixels per inch, unless a style sets ``savefig.dpi``."""
 
 Format: TypeAlias = Literal["svg", "pdf", "png"]
 
@@ -256,8 +258,9 @@ class Canvas:
         with matplotlib.rc_context({"svg.hashsalt": stem}), warnings.catch_warnings():
             if _OUTPUT.get() is not None:
                 warnings.filterwarnings("error", message="constrained_layout not applied")
+            dpi = _output().look.parameters.get("savefig.dpi", PNG_DPI) if kind == "png" else "figure"
             try:
-                self.figure.savefig(buffer, format=kind, metadata=_NO_METADATA[kind] | {"Title": self.title})
+                self.figure.savefig(buffer, format=kind, dpi=dpi, metadata=_NO_METADATA[kind] | {"Title": self.title})
             except UserWarning:
                 size = " × ".join(f"{length:.1f}" for length in self.figure.get_size_inches())
                 raise FigureError(f"{size} inches are too small for its labels") from None

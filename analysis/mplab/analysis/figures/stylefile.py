@@ -9,12 +9,12 @@ import matplotlib
 from matplotlib import font_manager
 
 from mplab.analysis.errors import FigureError
-from mplab.analysis.figures.style import STYLE, WIDTH_IN
+from mplab.analysis.figures.style import PNG_DPI, STYLE, WIDTH_IN
 from mplab.base.suggest import did_you_mean
 
 _GROUPS = (
-    "axes", "boxplot", "figure", "font", "grid", "hatch", "legend", "lines", "mathtext", "patch", "pdf", "savefig", "svg",
-    "text", "xtick", "ytick",
+    "axes", "boxplot", "figure", "font", "grid", "hatch", "legend", "lines", "mathtext", "patch", "pdf", "savefig",
+    "svg", "text", "xtick", "ytick",
 )  # fmt: skip
 _REFUSED = frozenset(
     {
@@ -40,7 +40,7 @@ def style_text() -> str:
         "# Style of the figures of mplab: 'mplab figures --style FILE' draws with a changed copy of this file.",
         "# Keys and values are those of Matplotlib. A size that is not set is scaled with font.size.",
         f"# The default width is {WIDTH_IN:g} inches: see --width and --height.",
-        *(f"{key}: {_text(value)}" for key, value in STYLE.items() if key not in _REFUSED),
+        *(f"{key}: {_text(value)}" for key, value in (*STYLE.items(), ("savefig.dpi", PNG_DPI)) if key not in _REFUSED),
     ]
     return "\n".join(lines) + "\n"
 

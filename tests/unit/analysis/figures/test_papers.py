@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.figures.catalog import LeftOut, draw, figures, write_figures
+from mplab.analysis.figures.catalog import LeftOut, catalog, draw, figures, write_figures
 from mplab.analysis.figures.run_traces import Traces, traces_of
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.pipeline import analyze
@@ -227,7 +227,7 @@ def test_cells_that_are_not_ok_are_not_shown(make: Make) -> None:
 
 def test_the_files_are_called_as_the_figures(make: Make, tmp_path: Path) -> None:
     written, _ = write_figures(make(downloads, MPTCP, MINRTT), ["nikravesh2016-fig14"], tmp_path / "out")
-    assert written == [tmp_path / "out" / "nikravesh2016-fig14.svg"]
+    assert [entry.files for entry in written] == [(tmp_path / "out" / "nikravesh2016-fig14.svg",)]
     assert (tmp_path / "out" / "nikravesh2016-fig14.csv").read_text().startswith("facet,class,transport,cell,value\n")
 
 
@@ -265,6 +265,6 @@ def test_a_figure_is_on_the_page_of_its_own_experiment_alone(
 
 def test_every_figure_after_nikravesh2016_has_an_experiment_of_its_name() -> None:
     experiments = {path.stem for path in (Path(__file__).parents[4] / "experiments").glob("*.yaml")}
-    of_papers = [named for named in figures() if named.figure.of_paper]
+    of_papers = [named for named in catalog().of_traces if named.figure.of_paper]
     assert len(of_papers) == 7
     assert {named.name for named in of_papers} <= experiments

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from mplab.analysis.errors import FigureError, NotARunError, ProgramMissingError
-from mplab.analysis.figures.catalog import LeftOut, draw, figures, load, write_figures
+from mplab.analysis.figures.catalog import LeftOut, catalog, draw, figures, load, write_figures
 from mplab.analysis.figures.run_traces import CellTrace, Traces, traces_in, traces_of
 from mplab.analysis.figures.shapes.connection import PlottedConnection
 from mplab.analysis.figures.style import Drawing
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.long
 
 CAPTURES = Path(__file__).parents[4] / "analysis" / "mptrace" / "testdata"
 REPORT = {"bytes-over-time", "rtt-samples", "join-delay", "time-sequence", "waterfall"}
-OF_TABLES = [named.name for named in figures() if not named.figure.of_paper]
+OF_TABLES = [named.name for named in catalog().of_traces if not named.figure.of_paper]
 LARGE_ONLY = {"rtt-difference", "switches", "throughput", "completion"}
 """Figures that need connections larger than those of the synthetic run."""
 
@@ -103,11 +103,11 @@ def test_without_data_a_figure_is_left_out_with_its_reason(tmp_path: Path, kind:
 
 
 def test_the_report_takes_a_handful() -> None:
-    assert {named.name for named in figures() if named.figure.in_report} == REPORT
+    assert {named.name for named in catalog().of_traces if named.figure.in_report} == REPORT
 
 
 def test_an_unknown_figure_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(FigureError, match=r"no figure is called 'pie'\. Figures: bytes-over-time, connection-duration"):
+    with pytest.raises(FigureError, match=r"no figure is called 'pie'\. Figures: gain, .*, connection-duration"):
         figures(["pie"])
 
 
@@ -115,12 +115,15 @@ def test_figures_are_written_with_their_data(trace: Traces, tmp_path: Path) -> N
     folder = tmp_path / "out"
     written, left_out = write_figures(trace, ["join-delay", "ack-sizes"], folder)
     assert left_out == []
-    assert [path.name for path in written] == ["join-delay.svg", "ack-sizes.svg"]
+    assert [(entry.name, entry.files[0].name) for entry in written] == [
+        ("join-delay", "join-delay.svg"),
+        ("ack-sizes", "ack-sizes.svg"),
+    ]
     header = (folder / "join-delay.csv").read_text().splitlines()[0]
     assert header == "scenario,link,transport,variant,value,cumulative_share"
-    before = [path.read_bytes() for path in written]
+    before = [entry.files[0].read_bytes() for entry in written]
     write_figures(trace, ["join-delay", "ack-sizes"], folder)
-    assert [path.read_bytes() for path in written] == before
+    assert [entry.files[0].read_bytes() for entry in written] == before
 
 
 def test_cells_can_be_chosen(synthetic: Callable[..., Synthetic]) -> None:
