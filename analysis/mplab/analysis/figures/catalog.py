@@ -49,6 +49,12 @@ class FigureCatalog:
     of_traces: Sequence[NamedFigure[TraceFigure]]
     unusable: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def all(self) -> list[NamedFigure[Figure]]:
+        """Return the figures of runs, then those of traces."""
+        figures: list[NamedFigure[Figure]] = [*self.of_run]
+        return [*figures, *self.of_traces]
+
 
 @dataclass(frozen=True)
 class LeftOut:
@@ -116,7 +122,7 @@ def figures(names: Sequence[str] = ()) -> list[NamedFigure[Figure]]:
         InputError: two distributions register the same name.
     """
     registered = catalog()
-    known: dict[str, NamedFigure[Figure]] = {named.name: named for named in (*registered.of_run, *registered.of_traces)}
+    known = {named.name: named for named in registered.all}
     for name in names:
         if name in registered.unusable:
             raise FigureError(registered.unusable[name])

@@ -189,7 +189,8 @@ class Canvas:
         self._context.__enter__()
         matplotlib.rcdefaults()
         look = _output().look
-        matplotlib.rcParams.update({**STYLE, **look.parameters})
+        parameters: Any = {**STYLE, **look.parameters}
+        matplotlib.rcParams.update(parameters)
         self.figure = Figure(figsize=(look.width_in, look.height_in or self.height_in), layout="constrained")
         FigureCanvasSVG(self.figure)
         return self

@@ -56,7 +56,7 @@ def read_style(file: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"
         raise FigureError(f"{file}: cannot be read: {reason}") from None
-    known = matplotlib.RcParams()
+    known: Any = matplotlib.RcParams()
     for number, line in enumerate(lines, 1):
         text = _COMMENT.sub("", line)
         if not text.strip():

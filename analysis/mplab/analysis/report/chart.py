@@ -11,17 +11,21 @@ from datetime import UTC, datetime
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
+import matplotlib.dates
 import numpy as np
 from markupsafe import Markup
-from matplotlib.dates import AutoDateLocator, date2num, num2date
 from matplotlib.markers import MarkerStyle
 from matplotlib.path import Path as Outline
 from matplotlib.ticker import MaxNLocator
 
 from mplab.analysis.record.run import Run
 from mplab.analysis.text import MINUS
+
+_DATES: Any = matplotlib.dates
+"""The module, whose functions have no types."""
 
 _STEPS = (1, 2, 2.5, 5, 10)
 _COMMANDS = {Outline.MOVETO: "M", Outline.LINETO: "L", Outline.CURVE3: "Q", Outline.CURVE4: "C"}
@@ -73,18 +77,18 @@ def time_axis(times: Sequence[datetime], margin: float = 0.04) -> ChartAxis:
 
     Ticks have the date or the time of day (UTC), depending on the length of the axis.
     """
-    numbers = [float(date2num(time)) for time in times]
+    numbers = [float(_DATES.date2num(time)) for time in times]
     low, high = min(numbers), max(numbers)
     if high == low:
         low, high = low - 0.5, high + 0.5
     reach = high - low
     bare = ChartAxis(low - margin * reach, high + margin * reach, ())
-    locator = AutoDateLocator(tz=UTC, minticks=3, maxticks=6)
-    found = locator.tick_values(num2date(bare.low, tz=UTC), num2date(bare.high, tz=UTC))
+    locator = _DATES.AutoDateLocator(tz=UTC, minticks=3, maxticks=6)
+    found = locator.tick_values(_DATES.num2date(bare.low, tz=UTC), _DATES.num2date(bare.high, tz=UTC))
     ticks = [float(tick) for tick in found if bare.low <= tick <= bare.high]
     midnights = [tick for tick in ticks if tick == round(tick)]
     ticks = midnights if len(midnights) > 1 else ticks
-    dates = [num2date(tick, tz=UTC) for tick in ticks]
+    dates = [_DATES.num2date(tick, tz=UTC) for tick in ticks]
     return ChartAxis(
         bare.low,
         bare.high,
@@ -94,7 +98,7 @@ def time_axis(times: Sequence[datetime], margin: float = 0.04) -> ChartAxis:
 
 def place_of(axis: ChartAxis, time: datetime) -> float:
     """Return the place of a time on a `time_axis`, percent."""
-    return axis.at(float(date2num(time)))
+    return axis.at(float(_DATES.date2num(time)))
 
 
 def _date_labels(dates: Sequence[datetime]) -> list[str]:
@@ -146,5 +150,5 @@ def nice_limit(values: Iterable[float], least: float, most: float) -> float:
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     if largest <= least:
         return least
-    power = 10 ** math.floor(math.log10(largest))
+    power: float = 10.0 ** math.floor(math.log10(largest))
     return min(most, next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= largest * (1 - 1e-9)))

@@ -11,10 +11,9 @@ from mplab.analysis.report.chart import ChartAxis, Tick, marker_path, nice_limit
 from mplab.analysis.report.htmlpage import chart_css, page_css, page_environment
 from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.power import LEVEL
-from mplab.analysis.text import DASH, p_text
-from mplab.analysis.verdicts.amounts import Amounts, change_percent, interval_percent
+from mplab.analysis.text import DASH, Scale, p_text, tenths
 from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange, SeriesKey
-from mplab.analysis.verdicts.gate import GateCheck, amounts_of
+from mplab.analysis.verdicts.gate import GateCheck, interval_text, scale_of_changes
 from mplab.analysis.verdicts.trend import Shift
 from mplab.format.experiment import TransportRecord
 from mplab.format.palette import MARKERS_OF_FIGURES, PALETTE
@@ -147,42 +146,42 @@ def _groups(
 
     for _, members in groupby(changes, key=place):
         own = list(members)
-        key, metric, shown = own[0].key, own[0].metric, amounts_of(*own)
+        key, metric, scale = own[0].key, own[0].metric, scale_of_changes(*own)
         yield ForestGroup(
             title=metric.title,
             place=" · ".join((key.scenario, key.link)),
-            unit=shown.unit,
+            unit=scale.unit,
             better=BETTER[metric.better],
             headline=metric.headline,
             labelled=any(change.key.labels for change in own),
-            rows=tuple(_row(compared, change, shown, axis, looks) for change in own),
+            rows=tuple(_row(compared, change, scale, axis, looks) for change in own),
         )
 
 
 def _row(
     compared: ComparedRuns,
     change: MetricChange,
-    shown: Amounts,
+    scale: Scale,
     axis: ChartAxis,
     looks: Mapping[str, TransportRecord],
 ) -> ForestRow:
     look = _look(change.key.transport, looks)
-    relative, limits = change.relative, interval_percent(change.relative_interval)
+    relative, limits = change.relative, interval_text(change.relative_interval)
     mark = _mark(compared, change, axis)
     return ForestRow(
         label=change.key.labels,
         look=look,
         marker=marker_path(look.marker),
-        before=shown.text(change.before.median),
-        after=shown.text(change.after.median),
-        change=change_percent(relative) if relative is not None else shown.with_unit(change.shift, sign=True),
+        before=scale.number(change.before.median),
+        after=scale.number(change.after.median),
+        change=tenths(relative, sign=True) if relative is not None else scale.signed(change.shift or 0.0),
         limits=limits,
         p=p_text(change.p_corrected),
         n=f"{len(change.before.values)}, {len(change.after.values)}",
         verdict=change.verdict,
         mark=mark,
         note=_note(change, mark),
-        title=f"{look.title} {change.key.labels}: {change_percent(relative)} ({limits or 'no interval'})",
+        title=f"{look.title} {change.key.labels}: {tenths(relative, sign=True)} ({limits or 'no interval'})",
     )
 
 
@@ -220,7 +219,7 @@ def _lone(
     """Yield (change, transport, median as text) of metrics with values on one side only."""
     for change in changes:
         median = change.before.median if change.before.values else change.after.median
-        yield change, _look(change.key.transport, looks), amounts_of(change).with_unit(median)
+        yield change, _look(change.key.transport, looks), scale_of_changes(change).text(median)
 
 
 def _series(key: SeriesKey) -> str:

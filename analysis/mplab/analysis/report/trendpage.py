@@ -9,8 +9,7 @@ from markupsafe import Markup
 from mplab.analysis.report.chart import ChartAxis, marker_path, place_of, time_axis, value_axis
 from mplab.analysis.report.htmlpage import chart_css, page_css, page_environment
 from mplab.analysis.statistics.changepoint import FEWEST_RUNS, LEVEL, SHUFFLES
-from mplab.analysis.text import HARD_SPACE
-from mplab.analysis.verdicts.amounts import Amounts, amounts
+from mplab.analysis.text import HARD_SPACE, Scale, scale_of
 from mplab.analysis.verdicts.trend import History, Point, shifts
 from mplab.format.experiment import TransportRecord
 from mplab.format.palette import MARKERS_OF_FIGURES, PALETTE
@@ -152,9 +151,9 @@ def _panel(
 ) -> TrendPanel:
     runs = {point.run_id: point for history in histories for point in history.points}
     ordered = sorted(runs.values(), key=lambda point: (f"{point.started or ''}", point.run_id))
-    shown = amounts((p.median for history in histories for p in history.points), histories[0].metric.unit)
+    scale = scale_of(histories[0].metric.unit, (p.median for history in histories for p in history.points))
     ends = [
-        end * shown.factor
+        end * scale.factor
         for history in histories
         for p in history.points
         for end in ((p.interval.low, p.interval.high, p.median) if p.interval else (p.median,))
@@ -162,14 +161,14 @@ def _panel(
     y, dates = value_axis(ends), [point.started for point in ordered if point.started]
     x = time_axis(dates) if dates else ChartAxis(0, 1, ())
     lines = tuple(
-        _line(history, _look(history.transport, looks), (place - (count - 1) / 2) * _SPREAD_PX, (x, y, shown), reports)
+        _line(history, _look(history.transport, looks), (place - (count - 1) / 2) * _SPREAD_PX, (x, y, scale), reports)
         for place, history in enumerate(histories)
     )
     values = [{point.run_id: point for point in history.points} for history in histories]
     return TrendPanel(
         label=histories[0].labels,
         about=f"{histories[0].metric.title} {histories[0].labels}".strip(),
-        unit=shown.unit,
+        unit=scale.unit,
         y=y,
         x=x,
         lines=lines,
@@ -178,7 +177,7 @@ def _panel(
                 f"{point.started:%Y-%m-%d %H:%M}" if point.started else "",
                 point.run_id,
                 reports.get(point.run_id, ""),
-                tuple(_value(by_run.get(point.run_id), shown) for by_run in values),
+                tuple(_value(by_run.get(point.run_id), scale) for by_run in values),
             )
             for point in ordered
         ),
@@ -189,13 +188,13 @@ def _line(
     history: History,
     look: TransportRecord,
     shift: float,
-    axes: tuple[ChartAxis, ChartAxis, Amounts],
+    axes: tuple[ChartAxis, ChartAxis, Scale],
     reports: Mapping[str, str],
 ) -> Line:
-    x, y, shown = axes
+    x, y, scale = axes
 
     def height(value: float) -> float:
-        return round(100 - y.at(value * shown.factor), 2)
+        return round(100 - y.at(value * scale.factor), 2)
 
     dots = []
     for point in history.points:
@@ -203,7 +202,7 @@ def _line(
             low, high = (point.interval.low, point.interval.high) if point.interval else (point.median, point.median)
             place = (place_of(x, point.started), height(point.median), height(low), height(high))
             title = (
-                f"{look.title}, {point.started:%Y-%m-%d %H:%M}: {_value(point, shown)}, n = {point.n}; {point.run_id}"
+                f"{look.title}, {point.started:%Y-%m-%d %H:%M}: {_value(point, scale)}, n = {point.n}; {point.run_id}"
             )
             dots.append(Dot(*place, title, reports.get(point.run_id, "")))
     words = [history.word(change) for change in history.changes]
@@ -241,11 +240,11 @@ def _jumps(history: History, x: ChartAxis, height: Callable[[float], float]) -> 
         )
 
 
-def _value(point: Point | None, shown: Amounts) -> str:
+def _value(point: Point | None, scale: Scale) -> str:
     if point is None:
-        return shown.text(None)
-    limits = f" ({shown.text(point.interval.low)} to {shown.text(point.interval.high)})" if point.interval else ""
-    return f"{shown.with_unit(point.median)}{limits}"
+        return scale.number(None)
+    limits = f" ({scale.number(point.interval.low)} to {scale.number(point.interval.high)})" if point.interval else ""
+    return f"{scale.text(point.median)}{limits}"
 
 
 def _date(point: Point) -> str:

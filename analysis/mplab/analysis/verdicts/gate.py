@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from mplab.analysis.results.frames import SEPARATOR
-from mplab.analysis.text import p_text, percent
-from mplab.analysis.verdicts.amounts import Amounts, amounts, change_percent, interval_percent
+from mplab.analysis.statistics.effects import Interval
+from mplab.analysis.text import HARD_SPACE, Scale, p_text, percent, scale_of, tenths
 from mplab.analysis.verdicts.budgets import JudgedLimit, Measured, is_about, judge_limits
 from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange
 from mplab.analysis.verdicts.trend import History
@@ -90,28 +90,36 @@ def name_of(change: MetricChange) -> str:
 
 def change_text(change: MetricChange) -> str:
     """Return a change as text: ``1.42 → 1.61 s, +13.4 % (95 % interval +8.1 to +19.4 %), p = 0.004``."""
-    shown = amounts_of(change)
-    return ", ".join((_from_to(change.before.median, change.after.median, shown), *_details(change)))
+    scale = scale_of_changes(change)
+    return ", ".join((_from_to(change.before.median, change.after.median, scale), *_details(change)))
 
 
-def amounts_of(*changes: MetricChange) -> Amounts:
-    """Return the way in which the values of changes of one metric are shown."""
-    medians = [side.median for change in changes for side in (change.before, change.after)]
-    return amounts(medians, changes[0].metric.unit)
+def scale_of_changes(*changes: MetricChange) -> Scale:
+    """Return the scale in which the values of changes of one metric are shown."""
+    medians = (side.median for change in changes for side in (change.before, change.after))
+    return scale_of(changes[0].metric.unit, (median for median in medians if median is not None))
+
+
+def interval_text(interval: Interval | None) -> str:
+    """Return the ends of an interval of changes: ``+8.1 to +19.4 %``; "" for None."""
+    if interval is None:
+        return ""
+    low, high = (tenths(end, sign=True) for end in (interval.low, interval.high))
+    return f"{low.removesuffix(f'{HARD_SPACE}%')} to {high}"
 
 
 def _details(change: MetricChange) -> Iterator[str]:
     if change.relative is not None:
-        limits = interval_percent(change.relative_interval)
-        yield change_percent(change.relative) + (f" (95 % interval {limits})" if limits else "")
+        limits = interval_text(change.relative_interval)
+        yield tenths(change.relative, sign=True) + (f" (95 % interval {limits})" if limits else "")
     if change.p_corrected is not None:
         yield p_text(change.p_corrected, "p")
 
 
-def _from_to(before: float | None, after: float | None, shown: Amounts) -> str:
+def _from_to(before: float | None, after: float | None, scale: Scale) -> str:
     if before is None or after is None:
-        return " → ".join("nothing" if value is None else shown.with_unit(value) for value in (before, after))
-    return f"{shown.text(before)} → {shown.with_unit(after)}"
+        return " → ".join("nothing" if value is None else scale.text(value) for value in (before, after))
+    return f"{scale.number(before)} → {scale.text(after)}"
 
 
 def _measured(change: MetricChange) -> Measured:

@@ -8,8 +8,7 @@ from mplab.analysis.metric import Metric, label_sort_key
 from mplab.analysis.results.frames import Results
 from mplab.analysis.statistics.changepoint import FEWEST_RUNS, ChangePoint, change_points
 from mplab.analysis.statistics.effects import Interval, seed_of
-from mplab.analysis.text import plural
-from mplab.analysis.verdicts.amounts import Amounts, amounts, change_percent
+from mplab.analysis.text import Scale, plural, scale_of, tenths
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,9 @@ class History:
         return " · ".join(part for part in parts if part)
 
     @property
-    def amounts(self) -> Amounts:
-        """Return the way in which the values of this history are shown."""
-        return amounts((point.median for point in self.points), self.metric.unit)
+    def scale(self) -> Scale:
+        """Return the scale in which the values of this history are shown."""
+        return scale_of(self.metric.unit, (point.median for point in self.points))
 
     @property
     def too_few(self) -> bool:
@@ -71,10 +70,9 @@ class History:
 
     def size(self, change: ChangePoint) -> str:
         """Return the levels before and after a change, and the difference in percent of the level before."""
-        shown = self.amounts
         relative = self.relative(change)
-        by = f" ({change_percent(relative)})" if relative is not None else ""
-        return f"{shown.text(change.before)} → {shown.with_unit(change.after)}{by}"
+        by = f" ({tenths(relative, sign=True)})" if relative is not None else ""
+        return f"{self.scale.number(change.before)} → {self.scale.text(change.after)}{by}"
 
     def worse(self, change: ChangePoint) -> bool | None:
         """Return whether a change of level was for the worse; None when neither lower nor higher values are better."""

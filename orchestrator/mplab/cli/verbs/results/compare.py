@@ -9,10 +9,9 @@ import typer
 
 from mplab.analysis.report.chart import report_links
 from mplab.analysis.report.comparepage import BETTER, compare_page
-from mplab.analysis.text import p_text
-from mplab.analysis.verdicts.amounts import change_percent, interval_percent
+from mplab.analysis.text import p_text, tenths
 from mplab.analysis.verdicts.compare import Correction, MetricChange
-from mplab.analysis.verdicts.gate import GateCheck, amounts_of
+from mplab.analysis.verdicts.gate import GateCheck, interval_text, scale_of_changes
 from mplab.base.errors import MplabError
 from mplab.base.files import replace
 from mplab.cli.options import JsonOption, RunsOption, find_run
@@ -158,7 +157,7 @@ def change_lines(changes: Sequence[MetricChange], width: int = _WIDTH) -> Iterat
         spare += cut
     for group, cells in zip(groups, rows, strict=True):
         key, metric = group[0].key, group[0].metric
-        notes = ", ".join(note for note in (amounts_of(*group).unit, BETTER[metric.better]) if note)
+        notes = ", ".join(note for note in (scale_of_changes(*group).unit, BETTER[metric.better]) if note)
         yield "", ""
         yield f"{key.scenario} · {key.link} · {metric.title}" + (f" ({notes})" if notes else ""), "bold"
         for change, row in zip(group, cells, strict=True):
@@ -173,10 +172,10 @@ _COLUMNS, _RIGHT = 8, frozenset({2, 3, 5, 6})
 
 def _row(change: MetricChange, group: Sequence[MetricChange]) -> tuple[str, ...]:
     """Return label, transport, change of the median, change in percent, interval, p, numbers of values, verdict."""
-    shown = amounts_of(*group)
-    before, after = (shown.text(side.median) for side in (change.before, change.after))
-    interval = interval_percent(change.relative_interval)
-    relative = change_percent(change.relative) if change.shift is not None else ""
+    scale = scale_of_changes(*group)
+    before, after = (scale.number(side.median) for side in (change.before, change.after))
+    interval = interval_text(change.relative_interval)
+    relative = tenths(change.relative, sign=True) if change.shift is not None else ""
     p = p_text(change.p_corrected, "p") if change.p_corrected is not None else ""
     sizes = f"n {len(change.before.values)}, {len(change.after.values)}"
     limits = f"({interval})" if interval else ""

@@ -207,7 +207,7 @@ def _in_report(named: NamedFigure[Figure], reported: frozenset[str] | None) -> s
 
 def _list(reported: frozenset[str] | None, *, as_json: bool) -> None:
     known = catalog()
-    entries = [*known.of_run, *known.of_traces]
+    entries = known.all
     rows_of = [(entry, *_about(entry.figure), _in_report(entry, reported)) for entry in entries]
     if as_json:
         print_json(
