@@ -16,10 +16,21 @@ from rich.segment import Segment
 from rich.table import Table
 
 from mplab.analysis.text import UNPRINTABLE
-from mplab.base.errors import MplabError
+from mplab.base.errors import InputError, MplabError
 from mplab.base.humanize import counted, duration
 
-__all__ = ["check_folder", "counted", "duration", "err", "out", "page_path", "print_json", "table", "writing"]
+__all__ = [
+    "check_folder",
+    "check_page",
+    "counted",
+    "duration",
+    "err",
+    "out",
+    "page_path",
+    "print_json",
+    "table",
+    "writing",
+]
 
 _PIPE_WIDTH = 120
 
@@ -68,11 +79,36 @@ def check_folder(file: Path) -> None:
         raise MplabError(f"{file}: cannot be written: there is no folder {file.parent}")
 
 
+_PAGES = {".html", ".htm"}
+
+
+def check_page(output: Path | None) -> None:
+    """Check the path of a page that `page_path` will return, before the work whose result is written there.
+
+    Raises:
+        InputError: `output` is neither a file ``….html`` in a folder that exists, nor a folder that can be created.
+    """
+    if output is None or output.is_dir():
+        return
+    if not output.parent.is_dir():
+        raise InputError(f"{output}: cannot be written: there is no folder {output.parent}")
+    if output.suffix not in _PAGES and output.exists():
+        raise InputError(f"{output}: cannot be written: it is a file that is no page. Name a file ….html or a folder")
+
+
 def page_path(output: Path | None, default: Path) -> Path:
-    """Return the file of a page: `output`, a file of `default`'s name if `output` is a folder, or `default`."""
-    if output is None:
-        return default
-    return output / default.name if output.is_dir() else output
+    """Return the file of a page: `output`, a file called like `default` in the folder `output`, or `default`.
+
+    A folder that does not exist is created. `output` is a file if its name ends with ``.html``.
+
+    Raises:
+        MplabError: the folder cannot be created.
+    """
+    if output is None or (output.suffix in _PAGES and not output.is_dir()):
+        return output or default
+    with writing(output):
+        output.mkdir(exist_ok=True)
+    return output / default.name
 
 
 def print_json(value: object) -> None:

@@ -293,3 +293,16 @@ def test_budgets_are_in_the_plan(tmp_path: Path) -> None:
         "no_worse_than_percent": 10.0,
     }
     assert load_experiment(file, catalog=catalog()).budgets[0].place.endswith("x.yaml:7: budgets.download_time")
+
+
+def test_a_page_goes_to_a_file_or_a_folder(runs: Path, tmp_path: Path) -> None:
+    names = ("trend", "--runs", str(runs))
+    for output, page in (("x.html", "x.html"), ("new", "new/trend-demo.html")):
+        assert mplab(*names, "-o", str(tmp_path / output)).exit_code == 0
+        assert (tmp_path / page).is_file()
+    (tmp_path / "data.csv").touch()
+    for wrong, words in (("no/x.html", "there is no folder"), ("data.csv", "it is a file that is no page")):
+        for verb in (names, ("compare", "20260903", "20260904", "--runs", str(runs))):
+            result = mplab(*verb, "-o", str(tmp_path / wrong))
+            assert isinstance(result.exception, InputError)
+            assert words in str(result.exception)

@@ -241,13 +241,20 @@ class Canvas:
     def svg(self, stem: str) -> str:
         """Return the figure as SVG, without date and program name; its identifiers depend only on ``stem``.
 
-        Inside of `drawn_as`, add the figure to the collected pictures, too.
+        Inside of `drawn_as`, add the figure to the collected pictures, too. If the look has a font of its own, the
+        returned SVG has outlines instead of letters, because a reader's browser may not have the font.
         """
         output = _output()
-        svg = _with_cells(_tidy(self._saved("svg", stem).decode()), self._cells)
+        svg = self._svg(stem)
         for kind in output.look.formats:
             output.pictures[stem, kind] = svg.encode() if kind == "svg" else self._saved(kind, stem)
-        return svg
+        if "font.family" not in output.look.parameters:
+            return svg
+        with matplotlib.rc_context({"svg.fonttype": "path"}):
+            return self._svg(stem)
+
+    def _svg(self, stem: str) -> str:
+        return _with_cells(_tidy(self._saved("svg", stem).decode()), self._cells)
 
     def _saved(self, kind: Format, stem: str) -> bytes:
         """Return the figure in a format; the bytes depend only on the figure and ``stem``.

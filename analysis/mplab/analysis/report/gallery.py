@@ -13,7 +13,9 @@ from mplab.analysis.report.htmlpage import page_css, page_environment
 NAME = "index.html"
 
 
-def gallery(title: str, figures: Sequence[WrittenFigure], left_out: Sequence[LeftOut], command: str) -> str:
+def gallery(
+    title: str, figures: Sequence[WrittenFigure], left_out: Sequence[LeftOut], command: str, width_in: float
+) -> str:
     """Return the page as HTML.
 
     Args:
@@ -21,10 +23,11 @@ def gallery(title: str, figures: Sequence[WrittenFigure], left_out: Sequence[Lef
         figures: the figures, in the order of the page; their files are in the folder of the page.
         left_out: the figures that were not drawn.
         command: the command that draws the figures again.
+        width_in: width of each figure, inches.
     """
     environment = page_environment()
     environment.globals["svg"] = lambda drawing: Markup(inline(drawing))  # noqa: S704 - our own figure
     environment.filters["address"] = lambda path: quote(Path(path).name)
     return environment.get_template("gallery.html.j2").render(
-        css=page_css(), title=title, figures=figures, left_out=left_out, command=command
+        css=page_css(), title=title, figures=figures, left_out=left_out, command=command, width_in=width_in
     )

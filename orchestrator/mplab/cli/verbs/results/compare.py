@@ -15,7 +15,7 @@ from mplab.analysis.verdicts.gate import GateCheck, interval_text, scale_of_chan
 from mplab.base.errors import MplabError
 from mplab.base.files import replace
 from mplab.cli.options import JsonOption, RunsOption, find_run
-from mplab.cli.output import check_folder, err, out, page_path, print_json, table
+from mplab.cli.output import check_folder, check_page, err, out, page_path, print_json, table
 from mplab.cli.report_output import change_content
 from mplab.run.comparing import WINDOW, RunComparison
 from mplab.run.comparing import compare as compare_runs
@@ -32,8 +32,8 @@ def compare(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[BASELINE… RUN]",
-            help="Runs: directories, or the beginnings or ends of their names. The last one is compared with all "
+            metavar="RUN",
+            help="Run directories, or the beginnings or ends of their names. The last run is compared with all "
             "others together. A single run (the newest by default) is compared with the earlier runs of its "
             "experiment.",
             show_default=False,
@@ -41,12 +41,13 @@ def compare(
     ] = None,
     *,
     window: Annotated[
-        int, typer.Option(min=1, max=1000, help="Number of earlier runs that a single run is compared with.")
+        int, typer.Option(min=1, max=1000, help="Compare a single run with this number of earlier runs.")
     ] = WINDOW,
     correction: Annotated[
         Correction,
         typer.Option(
-            help="Of p-values for the number of metrics: Holm's method, Benjamini and Hochberg's, or none.",
+            help="Correct the p-values for the number of metrics by Holm's method (holm), by that of Benjamini and "
+            "Hochberg (bh), or not (none).",
         ),
     ] = "bh",
     everything: Annotated[
@@ -54,14 +55,14 @@ def compare(
         typer.Option("--all", help="Show all metrics; default: headline metrics, and those that are better or worse."),
     ] = False,
     gate: Annotated[
-        bool, typer.Option("--gate/--no-gate", help="End with exit code 4 if a check fails; docs/regression.md.")
+        bool, typer.Option("--gate/--no-gate", help="End with exit code 4 if a check fails (docs/regression.md).")
     ] = True,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="File or folder of the page; compare-RUN.html next to the run by default.",
+            help="Write the page to this file (.html) or folder. By default, it is compare-RUN.html next to the run.",
             show_default=False,
         ),
     ] = None,
@@ -71,9 +72,9 @@ def compare(
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
-    for file in (output, junit):
-        if file is not None:
-            check_folder(file)
+    if junit is not None:
+        check_folder(junit)
+    check_page(output)
     paths = [find_run(name, runs) for name in names or [""]]
     comparison = compare_runs(paths[-1], paths[:-1], runs=runs, window=window, correction=correction)
     page = _write_page(comparison, output)

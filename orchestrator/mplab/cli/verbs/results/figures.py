@@ -41,59 +41,72 @@ def figures(
     run_name: Annotated[
         str,
         typer.Argument(
-            metavar="[RUN]",
-            help="Run directory, or the beginning or end of its name; the newest run by default. "
-            "Or a folder of tables that 'mptrace FILE… -o FOLDER' wrote.",
+            metavar="RUN",
+            help="Run directory, or the beginning or end of its name (by default, the newest run), or a folder of "
+            "tables that 'mptrace FILE… -o FOLDER' wrote.",
         ),
     ] = "",
     *,
     figure: Annotated[
         list[str] | None,
         typer.Option(
-            "--figure", "-f", help="Draw this figure; may be given again. All by default.", show_default=False
+            "--figure", "-f", metavar="NAME", help="Draw only this figure; may be repeated.", show_default=False
         ),
     ] = None,
     cell: Annotated[
         list[str] | None,
         typer.Option(
             "--cell",
-            help="Use only the traces of this cell; may be given again. All ok cells by default.",
+            metavar="CELL",
+            help="Use only the traces of this cell; may be repeated. By default, all ok cells are used.",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder to write to; 'figures' in the run by default.", show_default=False),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write to this folder. By default, it is 'figures' in the run.",
+            show_default=False,
+            metavar="FOLDER",
+        ),
     ] = None,
     formats: Annotated[
         list[_Format] | None,
         typer.Option(
             "--format",
-            help="Format of the files; may be given again. SVG by default.",
+            help="Write files of this format; may be repeated. By default, SVG files are written.",
             show_default=False,
         ),
     ] = None,
     width: Annotated[
-        str, typer.Option(metavar="LENGTH", help="Width of each figure: 3.5in, 88mm, 8.8cm or 252pt.")
+        str, typer.Option(metavar="LENGTH", help="Set the width of each figure: 3.5in, 88mm, 8.8cm or 252pt.")
     ] = f"{WIDTH_IN:g}in",
     height: Annotated[
-        str, typer.Option(metavar="LENGTH", help="Height of each figure; it depends on the data by default.")
+        str, typer.Option(metavar="LENGTH", help="Set the height of each figure. By default, it depends on the data.")
     ] = "",
-    font: Annotated[str, typer.Option(metavar="NAME", help="Font of all text, such as 'STIXGeneral' or 'serif'.")] = "",
+    font: Annotated[
+        str, typer.Option(metavar="NAME", help="Draw all text with this font, such as 'STIXGeneral' or 'serif'.")
+    ] = "",
     font_size: Annotated[
-        str, typer.Option(metavar="LENGTH", help="Size of the text, such as 8pt; titles and labels are scaled with it.")
+        str,
+        typer.Option(
+            metavar="LENGTH", help="Set the size of the text, such as 8pt; titles and labels are scaled with it."
+        ),
     ] = "",
     style: Annotated[
         Path | None,
         typer.Option(
             "--style",
-            help="Style file: a changed copy of what --show-style prints.",
+            help="Use this style file, a changed copy of the output of --show-style.",
             show_default=False,
             dir_okay=False,
         ),
     ] = None,
     list_them: Annotated[
-        bool, typer.Option("--list", help="List the figures, and whether the run's report has them; draw none.")
+        bool,
+        typer.Option("--list", help="List the figures, and whether the run's report has them, without drawing them."),
     ] = False,
     show_style: Annotated[bool, typer.Option("--show-style", help="Print the style of the figures as a file.")] = False,
     runs: RunsOption = RUNS,
@@ -127,7 +140,7 @@ def figures(
         page = folder / NAME
         title = path.resolve().name
         command = _command(path.name, {"--figure": figure, "--cell": cell}, look, font, style)
-        replace(page, gallery(title, written, left_out, command).encode())
+        replace(page, gallery(title, written, left_out, command, look.width_in).encode())
     files = [file for entry in written for file in entry.files]
     if as_json:
         reasons = [{"figure": missing.name, "reason": missing.reason} for missing in left_out]

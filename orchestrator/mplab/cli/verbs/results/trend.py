@@ -15,13 +15,14 @@ from mplab.base.errors import InputError
 from mplab.base.files import replace
 from mplab.base.suggest import unknown
 from mplab.cli.options import JsonOption, RunsOption
-from mplab.cli.output import check_folder, err, out, page_path, print_json
+from mplab.cli.output import check_page, err, out, page_path, print_json
 from mplab.run.run_directory import RUNS
 
 
 def trend(
     experiment: Annotated[
-        str, typer.Argument(help="Name of the experiment; that of the newest run by default.", show_default=False)
+        str,
+        typer.Argument(help="Name of the experiment. By default, that of the newest run is used.", show_default=False),
     ] = "",
     *,
     output: Annotated[
@@ -29,7 +30,8 @@ def trend(
         typer.Option(
             "--output",
             "-o",
-            help="File or folder of the page; trend-EXPERIMENT.html in the folder of runs by default.",
+            help="Write the page to this file (.html) or folder. By default, it is trend-EXPERIMENT.html in the "
+            "folder of runs.",
             show_default=False,
         ),
     ] = None,
@@ -46,11 +48,11 @@ def trend(
         raise InputError(f"{runs}: no run in it can be read: {why}")
     if name not in known:
         raise InputError(f"{runs}: {unknown('experiment', name, known)}")
-    page = page_path(output, runs / f"trend-{name}.html")
-    check_folder(page)
+    check_page(output)
     series = histories(results, name, headline_only=not everything)
     if not series:
         raise InputError(f"{runs}: fewer than two analysed runs of {name} with the same metric: there is no history")
+    page = page_path(output, runs / f"trend-{name}.html")
     own = [run for run in results.records if run.manifest.experiment.name == name]
     replace(page, trend_page(name, series, own[-1].transports, report_links(page, own)).encode())
     for problem in results.unread:
