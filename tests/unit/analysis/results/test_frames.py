@@ -225,6 +225,9 @@ def test_a_copied_run_counts_once(runs: Path) -> None:
     assert result.read == 3
     assert any("another folder has the same run" in problem for problem in result.problems)
     assert query(runs / NAME, "SELECT count(*) FROM runs").rows == ((3,),)
+    results = load(runs)
+    assert results.runs.height == 3
+    assert any(f"is the same run {run.name}" in problem for problem in results.unread)
 
 
 @pytest.mark.parametrize(
