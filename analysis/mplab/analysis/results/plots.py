@@ -89,7 +89,10 @@ def plot(results: Results, metric: str, *, scenario: str = "", link: str = "", l
         raise FigureError(f"{metric} has values of transports that are not in the plan of their run")
     title, unit = reports.select("title", "unit").rows()[-1] if reports.height else (metric, values["unit"][0])
     with _styled():
-        return _draw(facets, rows, f"{title} ({unit})" if unit else title)
+        figure = _draw(facets, rows, f"{title} ({unit})" if unit else title)
+        if len(runs) < len(measured):
+            figure.suptitle(f"The newest {len(runs)} of {len(measured)} runs", fontsize=9.0)
+    return figure
 
 
 def _draw(facets: Sequence[tuple[str, str, str]], rows: Sequence[Sequence[_Row]], title: str) -> ResultsFigure:

@@ -137,6 +137,7 @@ def test_too_many_facets_are_refused(folder: Path, monkeypatch: pytest.MonkeyPat
 def test_of_too_many_runs_the_newest_are_drawn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mplab.analysis.results.plots.MAX_RUNS", 1)
     assert [len(rows) for rows in points(load(folder), "time").values()] == [3, 3]
+    assert "The newest 1 of 3 runs" in load(folder).plot("time")._repr_svg_()
 
 
 def test_without_pandas_the_command_that_installs_it_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
