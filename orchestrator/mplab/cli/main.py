@@ -14,8 +14,8 @@ from mplab.base import logs, plugintrace
 from mplab.base.errors import HAS_PLACE, LabNotReadyError, MplabError
 from mplab.base.extras import advice
 from mplab.cli.output import err
-from mplab.cli.verb_loader import add_verbs
-from mplab.cli.verbs import PANELS
+from mplab.cli.verb_loader import add_verb, add_verbs
+from mplab.cli.verbs import ALIASES, PANELS
 
 app = typer.Typer(
     name="mplab",
@@ -30,6 +30,8 @@ app = typer.Typer(
 )
 for _package, _panel in PANELS.items():
     add_verbs(app, f"mplab.cli.verbs.{_package}", _panel)
+for _alias, _module in ALIASES.items():
+    add_verb(app, f"mplab.cli.verbs.{_module}", alias=_alias)
 
 
 def _version(requested: bool) -> None:

@@ -117,11 +117,12 @@ def _command(verb: Any, path: tuple[str, ...]) -> Iterator[str]:  # noqa: ANN401
     if isinstance(command, TyperGroup):
         yield from _parameters(context)
         yield ""
-        yield from _wrapped(f"Verbs: {', '.join(f'`{name}`' for name in sorted(command.commands))}.")
+        verbs = sorted(name for name, verb in command.commands.items() if not verb.hidden)
+        yield from _wrapped(f"Verbs: {', '.join(f'`{name}`' for name in verbs)}.")
         if command.epilog:
             yield ""
             yield from _wrapped(command.epilog)
-        for name in sorted(command.commands):
+        for name in verbs:
             yield from _command(command.commands[name], (*path, name))
     else:
         arguments = [parameter for parameter in command.params if isinstance(parameter, TyperArgument)]

@@ -51,7 +51,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nightly", "x.yaml"], "x.yaml:1: this is an experiment file, not a campaign file. Use it with 'mplab run"),
+        (["campaign", "x.yaml"], "x.yaml:1: this is an experiment file, not a campaign file. Use it with 'mplab run"),
         (["plan", "campaign.yaml"], "campaign.yaml:1: this is a campaign file, not an experiment file."),
         (["plan", "lab.yaml"], "lab.yaml:1: this is a lab file, not an experiment file."),
         (["plan", "x.yaml", "--lab", "x.yaml"], "x.yaml:1: this is an experiment file, not a lab file."),

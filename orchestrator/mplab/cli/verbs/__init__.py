@@ -10,3 +10,6 @@ PANELS = {
     "parts": "Parts of experiments, plug-ins",
 }
 """Package → title of its panel, in the order of the help."""
+
+ALIASES = {"nightly": "experiments.campaign"}
+"""Earlier name of a verb → its module. These names still work, but no help or completion lists them."""

@@ -215,7 +215,7 @@ _NAMES: Mapping[Kind, str] = {
     "link": "a link condition",
 }
 _VERBS: Mapping[Kind, str] = {
-    "campaign": "mplab nightly {file}",
+    "campaign": "mplab campaign {file}",
     "experiment": "mplab run {file}",
     "lab": "mplab doctor --lab {file}",
     "link": "mplab links lint {file}",

@@ -85,9 +85,9 @@ phones:
 _CAMPAIGN_TEMPLATE = """\
 # yaml-language-server: $schema={schema}
 # Your campaign: several experiments, on all phones that they name.
-#   mplab nightly {file} --dry-run      its jobs, their resources and estimated times
-#   mplab nightly {file}                run it
-#   mplab nightly install {file}        systemd units that start it every day
+#   mplab campaign {file} --dry-run      its jobs, their resources and estimated times
+#   mplab campaign {file}                run it
+#   mplab campaign install {file}        systemd units that start it every day
 mplab_campaign: 1
 name: {name}
 experiments:                        # paths are relative to this file
@@ -107,7 +107,7 @@ keep_free: 5 GB                     # with less free disk space, runs wait
 """
 
 _KINDS = {
-    "campaign": (_CAMPAIGN_TEMPLATE, "mplab nightly {file} --dry-run, then mplab nightly {file}"),
+    "campaign": (_CAMPAIGN_TEMPLATE, "mplab campaign {file} --dry-run, then mplab campaign {file}"),
     "experiment": (_TEMPLATE, "mplab plan {file}, then mplab run {file}"),
     "lab": (_LAB_TEMPLATE, "mplab doctor --lab {file}"),
 }

@@ -21,7 +21,7 @@ from mplab.campaign.systemd import install as install_units
 from mplab.campaign.systemd import uninstall as uninstall_units
 from mplab.cli.options import JsonOption, RunsOption
 from mplab.cli.output import counted, duration, err, out, print_json, table
-from mplab.cli.verbs.experiments.nightly.display import CampaignDisplay, campaign_table
+from mplab.cli.verbs.experiments.campaign.display import CampaignDisplay, campaign_table
 from mplab.format.campaignevents import CampaignContinued, CampaignPaused
 from mplab.format.record import json_of
 from mplab.run.run_directory import RUNS
@@ -48,7 +48,7 @@ SystemOption = Annotated[
 
 
 class _RunByDefault(TyperGroup):
-    """Group of verbs in which ``mplab nightly FILE`` means ``mplab nightly run FILE``."""
+    """Group of verbs in which ``mplab campaign FILE`` means ``mplab campaign run FILE``."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as it is given
         if args and args[0] not in self.commands and args[0].endswith((".yaml", ".yml")):
@@ -115,7 +115,7 @@ def status(
         return
     out.print(campaign_table(night))
     if night.phase in {"killed", "interrupted"}:
-        out.print(f"\nContinue with: mplab nightly resume {directory.path}", markup=False, soft_wrap=True)
+        out.print(f"\nContinue with: mplab campaign resume {directory.path}", markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -139,7 +139,7 @@ def pause(name: CampaignArgument = "", *, campaigns: CampaignsOption = CAMPAIGNS
     """Pause a campaign: each run pauses after its current cell, until 'continue'."""
     directory = find_campaign(name, campaigns)
     executing.send(directory, CampaignPaused())
-    err.print(f"{directory.id} pauses; continue with: mplab nightly continue {directory.id}", soft_wrap=True)
+    err.print(f"{directory.id} pauses; continue with: mplab campaign continue {directory.id}", soft_wrap=True)
 
 
 @app.command("continue")
@@ -247,7 +247,7 @@ def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
         return CampaignDirectory.open(Path(name))
     directories = sorted(path.parent for path in campaigns.glob("*/campaign.json"))
     if not directories:
-        raise InputError(f"{campaigns}: no campaign in it; 'mplab nightly FILE' makes one, --campaigns names a folder")
+        raise InputError(f"{campaigns}: no campaign in it; 'mplab campaign FILE' makes one, --campaigns names a folder")
     matches = [path for path in directories if path.name.startswith(name) or path.name.endswith(name)]
     if not name or len(matches) == 1:
         return CampaignDirectory.open(directories[-1] if not name else matches[0])
