@@ -13,11 +13,12 @@ from mplab.analysis.errors import AnalysisError
 from mplab.base import logs, plugintrace
 from mplab.base.errors import HAS_PLACE, LabNotReadyError, MplabError
 from mplab.base.extras import advice
+from mplab.cli.command import App
 from mplab.cli.output import err
 from mplab.cli.verb_loader import add_verb, add_verbs
 from mplab.cli.verbs import ALIASES, PANELS
 
-app = typer.Typer(
+app = App(
     name="mplab",
     help="Experiments on multipath transport for phones: shape and probe links, prove transports, drive apps, "
     "score the user's experience.",

@@ -31,41 +31,57 @@ ExperimentFile = Annotated[
 ]
 RunArgument = Annotated[
     str,
-    typer.Argument(help="Run directory, or the beginning or end of its name; the newest run by default."),
+    typer.Argument(
+        metavar="RUN",
+        help="Run directory, or the beginning or end of its name. By default, the newest run is used.",
+        show_default=False,
+    ),
 ]
 RunsOption = Annotated[
     Path,
-    typer.Option("--runs", help="Folder that holds the runs.", envvar="MPLAB_RUNS", show_default=True, file_okay=False),
+    typer.Option(
+        "--runs", help="Use the runs in this folder.", envvar="MPLAB_RUNS", show_default=True, file_okay=False
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 
 LabOption = Annotated[
-    str, typer.Option("--lab", metavar="FILE", help="Lab file (YAML), or 'virtual'.", show_default=False)
+    str,
+    typer.Option(
+        "--lab",
+        metavar="FILE",
+        help="Lab file (YAML) to use, or 'virtual' for the lab on this machine only.",
+        show_default=False,
+    ),
 ]
 PhoneOption = Annotated[
-    str, typer.Option("--phone", metavar="NAME", help="A phone of the lab file, when it has several.")
+    str, typer.Option("--phone", metavar="NAME", help="Phone of the lab file to use; needed if it has several.")
 ]
 
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Value of a variable of the experiment file; may be repeated."),
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="Set a variable of the experiment file to this value; may be repeated."
+    ),
 ]
 
 AllowHooksOption = Annotated[
-    bool, typer.Option("--allow-hooks", help="Run the hooks of another user's experiment on this host.")
+    bool, typer.Option("--allow-hooks", help="Allow the hooks of another user's experiment to run on this host.")
 ]
 
 AllowLabOption = Annotated[
     bool,
     typer.Option(
         "--allow-lab",
-        help="Use the lab file of another user: its root shells, hosts, Docker engine and phones. Without this option, "
-        "an error lists them.",
+        help="Allow the lab file of another user: its root shells, hosts, Docker engine and phones. Without this "
+        "option, an error lists them.",
     ),
 ]
 
-NoReportOption = Annotated[bool, typer.Option("--no-report", help="Only run; 'mplab analyze' makes the report later.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only problems.")]
+NoReportOption = Annotated[
+    bool, typer.Option("--no-report", help="Run without making a report; 'mplab analyze' makes it later.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but problems.")]
 EndsByOption = Annotated[
     float | None, typer.Option(hidden=True, help="Unix seconds: a block that would end later is not started.")
 ]
@@ -96,7 +112,7 @@ def complete_services(incomplete: str) -> list[str]:
 LinkOrFileOption = Annotated[
     str,
     typer.Option(
-        help="Link condition (mplab links), or the path of a file with one.",
+        help="Link condition to use: a name that 'mplab links' lists, or the path of a file.",
         metavar="NAME|FILE",
         autocompletion=complete_links,
     ),
@@ -104,7 +120,8 @@ LinkOrFileOption = Annotated[
 TransportOption = Annotated[
     str,
     typer.Option(
-        help="Transport of the phone (mplab transports); by default a plain one over the paths that are needed.",
+        metavar="NAME",
+        help="Transport to use; 'mplab transports' lists them. By default, a plain one over the needed paths is used.",
         autocompletion=complete_transports,
         show_default=False,
     ),
@@ -115,7 +132,7 @@ _OPTION_OF = {
     Argument.ALLOW_HOOKS: "--allow-hooks",
     Argument.ALLOW_LAB: "--allow-lab",
     Argument.LAB: "--lab FILE",
-    Argument.ONLY_REPORT: "--only report",
+    Argument.ONLY_REPORT: "--report-only",
 }
 
 

@@ -97,7 +97,7 @@ def test_nothing_to_go_on_with_after_a_power_loss(campaign: Path, tmp_path: Path
 def test_a_campaign_to_begin_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert mplab("init").exit_code == 0
-    assert mplab("init", "night.yaml", "--campaign").exit_code == 0
+    assert mplab("init", "night.yaml", "--kind", "campaign").exit_code == 0
     jobs = json.loads(mplab("campaign", "night.yaml", "--dry-run", "--json").stdout)["jobs"]
     assert [job["id"] for job in jobs] == ["01-first"]
-    assert mplab("init", "x.yaml", "--campaign", "--lab").exit_code != 0
+    assert mplab("init", "x.yaml", "--kind", "labs").exit_code == 2

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -10,6 +10,8 @@ from mplab.base.errors import InputError
 from mplab.base.places import INSTALLED
 from mplab.cli.output import out, writing
 from mplab.cli.schema import DIRECTORY, write_schemas
+
+Kind = Literal["experiment", "lab", "campaign"]
 
 _TEMPLATE = """\
 # yaml-language-server: $schema={schema}
@@ -114,14 +116,10 @@ _KINDS = {
 
 
 def init(
-    file: Annotated[Path, typer.Argument(help="File to write.", show_default=True)] = Path("first.yaml"),
+    file: Annotated[Path, typer.Argument(help="Write this file.", show_default=True)] = Path("first.yaml"),
     *,
-    lab: Annotated[bool, typer.Option("--lab", help="A lab file: real routers and phones.")] = False,
-    campaign: Annotated[bool, typer.Option("--campaign", help="A campaign file: several experiments.")] = False,
+    kind: Annotated[Kind, typer.Option("--kind", help="Write a file of this kind.")] = "experiment",
 ) -> None:
-    if lab and campaign:
-        raise InputError("--lab and --campaign: give only one of them")
-    kind = "lab" if lab else "campaign" if campaign else "experiment"
     if file.exists():
         raise InputError(f"{file}: already exists. Name another file")
     if file.suffix not in {".yaml", ".yml"}:

@@ -12,7 +12,9 @@ from mplab.cli.output import err
 
 def setup(
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be fetched.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be fetched, without fetching it.")
+    ] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Remove what was fetched.")] = False,
 ) -> None:
     if dry_run and remove:

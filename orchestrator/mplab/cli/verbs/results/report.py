@@ -20,8 +20,10 @@ from mplab.run.run_directory import RUNS
 def report(
     run_name: RunArgument = "",
     runs: RunsOption = RUNS,
-    pdf: Annotated[Path | None, typer.Option("--pdf", help="Print it into this file, too.", show_default=False)] = None,
-    open_it: Annotated[bool, typer.Option("--open", help="Open it in the web browser.")] = False,
+    pdf: Annotated[
+        Path | None, typer.Option("--pdf", help="Also write the report as PDF to this file.", show_default=False)
+    ] = None,
+    open_it: Annotated[bool, typer.Option("--open", help="Open the report in the web browser.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     if pdf is not None:

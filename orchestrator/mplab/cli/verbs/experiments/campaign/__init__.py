@@ -1,4 +1,4 @@
-"""Campaigns: several experiments, night after night, over all phones."""
+"""Run campaigns: several experiments, night after night, on all phones."""
 
 import contextlib
 import threading
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from mplab.base.errors import GateError, InputError
 from mplab.campaign import executing
@@ -19,6 +18,7 @@ from mplab.campaign.retention import apply_retention, plan_retention
 from mplab.campaign.systemd import Nightly, Scope, folder_of, units
 from mplab.campaign.systemd import install as install_units
 from mplab.campaign.systemd import uninstall as uninstall_units
+from mplab.cli.command import App, Group
 from mplab.cli.options import JsonOption, RunsOption
 from mplab.cli.output import counted, duration, err, out, print_json, table
 from mplab.cli.verbs.experiments.campaign.display import CampaignDisplay, campaign_table
@@ -32,22 +32,29 @@ CAMPAIGNS = Path("campaigns")
 
 CampaignsOption = Annotated[
     Path,
-    typer.Option("--campaigns", help="Folder that holds the campaigns.", envvar="MPLAB_CAMPAIGNS", show_default=True),
+    typer.Option(
+        "--campaigns",
+        help="Use the campaigns in this folder.",
+        envvar="MPLAB_CAMPAIGNS",
+        show_default=True,
+        file_okay=False,
+    ),
 ]
 CampaignArgument = Annotated[
     str,
     typer.Argument(
-        help="Campaign directory, or the beginning or end of its name; the newest campaign by default.",
+        metavar="CAMPAIGN",
+        help="Campaign directory, or the beginning or end of its name. By default, the newest campaign is used.",
         show_default=False,
     ),
 ]
 CampaignFileArgument = Annotated[Path, typer.Argument(help="Campaign file (YAML).", show_default=False)]
 SystemOption = Annotated[
-    bool, typer.Option("--system", help="Units of root in /etc/systemd/system, instead of this user's units.")
+    bool, typer.Option("--system", help="Use units of root in /etc/systemd/system instead of units of this user.")
 ]
 
 
-class _RunByDefault(TyperGroup):
+class _RunByDefault(Group):
     """Group of verbs in which ``mplab campaign FILE`` means ``mplab campaign run FILE``."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as it is given
@@ -56,7 +63,7 @@ class _RunByDefault(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-app = typer.Typer(cls=_RunByDefault, no_args_is_help=True)
+app = App(cls=_RunByDefault, no_args_is_help=True)
 
 
 @app.command()
@@ -65,7 +72,7 @@ def run(
     *,
     runs: RunsOption = RUNS,
     campaigns: CampaignsOption = CAMPAIGNS,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the jobs.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the jobs without running them.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a campaign: several experiments, on all phones and routers that they name ('run' may be left out)."""
@@ -82,10 +89,15 @@ def resume(
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
     killed: Annotated[
-        bool, typer.Option("--killed", help="Do nothing if it has ended, was interrupted, or is running.")
+        bool,
+        typer.Option(
+            "--killed",
+            help="Continue the campaign only if it was killed: not if it has ended, was interrupted, or is running.",
+        ),
     ] = False,
     of: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The newest campaign of this file.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Continue the newest campaign of this campaign file.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -101,7 +113,9 @@ def status(
     name: CampaignArgument = "",
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it until it has ended.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Update the table until the campaign has ended.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the progress of a campaign: jobs, phones, last failures, time left."""
@@ -123,8 +137,8 @@ def serve(
     name: CampaignArgument = "",
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
-    address: Annotated[str, typer.Option(help="Loopback address of this machine.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port; 0: any free one.")] = 8080,
+    address: Annotated[str, typer.Option(help="Listen on this loopback address of this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Listen on this TCP port; 0 means any free port.")] = 8080,
 ) -> None:
     """Serve the progress of a campaign as a web page on this machine, until Ctrl-C."""
     directory = find_campaign(name, campaigns)
@@ -168,8 +182,8 @@ def install(
     runs: RunsOption = RUNS,
     campaigns: CampaignsOption = CAMPAIGNS,
     system: SystemOption = False,
-    enable: Annotated[bool, typer.Option("--enable", help="Also reload systemd and enable them.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show them.")] = False,
+    enable: Annotated[bool, typer.Option("--enable", help="Reload systemd and enable the units, too.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the units without writing them.")] = False,
 ) -> None:
     """Write systemd units that start a campaign every day, and continue it after a power loss."""
     campaign = executing.plan(file, runs)
@@ -197,7 +211,7 @@ def uninstall(
     name: Annotated[str, typer.Argument(help="Name of the campaign, as in its file.", show_default=False)],
     *,
     system: SystemOption = False,
-    disable: Annotated[bool, typer.Option("--disable", help="Also disable them in systemd.")] = False,
+    disable: Annotated[bool, typer.Option("--disable", help="Disable the units in systemd, too.")] = False,
 ) -> None:
     """Remove the systemd units of a campaign; a running one continues."""
     scope = _scope(system=system)
@@ -209,7 +223,7 @@ def tidy(
     file: CampaignFileArgument,
     *,
     runs: RunsOption = RUNS,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the actions.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the actions without taking them.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compress and remove old captures and runs by the rules of a campaign file; campaigns do so at their end."""

@@ -6,6 +6,7 @@ from typing import Annotated, TypedDict
 import typer
 
 from mplab.base.errors import InputError
+from mplab.cli.command import App
 from mplab.cli.options import JsonOption, complete_links
 from mplab.cli.output import err, out, print_json, table, writing
 from mplab.cli.verbs.parts.links.drawing import TITLES, text_drawing, write_figure
@@ -18,7 +19,7 @@ from mplab.lab.catalog import LINKS_DIR
 from mplab.userfiles.labs.machines import emulator
 from mplab.userfiles.links.link import file_of, list_links, load_link, load_links, read_link_file
 
-app = typer.Typer(invoke_without_command=True)
+app = App(invoke_without_command=True)
 
 _MOST_CHANGES = 40
 _FULL_PACKET_BYTES = 1500
@@ -68,11 +69,18 @@ def _described(link: LinkCondition) -> dict[str, object]:
 @app.command()
 def show(
     name: Annotated[
-        str, typer.Argument(help="Name of a link condition.", show_default=False, autocompletion=complete_links)
+        str,
+        typer.Argument(
+            metavar="NAME|FILE",
+            help="Name of the link condition, or the path of a file with one.",
+            show_default=False,
+            autocompletion=complete_links,
+        ),
     ],
     *,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it into this SVG file.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the link condition into this SVG file.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -192,7 +200,9 @@ def _print_drawing(link: LinkCondition) -> None:
 
 @app.command()
 def lint(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Link conditions (YAML).", show_default=False)],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Files with link conditions (YAML).", show_default=False)
+    ],
     *,
     as_json: JsonOption = False,
 ) -> None:

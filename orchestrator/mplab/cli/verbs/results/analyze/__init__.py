@@ -43,9 +43,9 @@ def analyze(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN | FILE…]",
-            help="Run directory, or the beginning or end of its name; the newest run by default. "
-            "With --cross-check also captures: they are merged by time.",
+            metavar="RUN|FILE",
+            help="Run directory, or the beginning or end of its name. By default, the newest run is used. "
+            "With --cross-check also captures, which are merged by time.",
             show_default=False,
         ),
     ] = None,
@@ -75,7 +75,9 @@ def analyze(
         analyze_on_cluster(options, names or [], runs, all_runs=all_runs, as_json=as_json)
         return
     if all_runs or memory or "://" in runs:
-        raise InputError("--all, --memory and runs at a URL need --cluster; --cluster local uses only this machine")
+        raise InputError(
+            "--all-runs, --memory and runs at a URL need --cluster; --cluster local uses only this machine"
+        )
     if cross_check is not None:
         _cross_check(cross_check, names or [], Path(runs), as_json=as_json)
         return
