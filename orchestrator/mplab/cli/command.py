@@ -29,7 +29,7 @@ def _kind(about: Any) -> str:  # noqa: ANN401 - typer's description of a paramet
     if about.is_choice:
         return "|".join(map(str, about.choices or ()))
     if about.is_path or about.is_file:
-        return "FOLDER" if about.is_path and not about.parameter_info.file_okay else "FILE"
+        return "FILE"
     return "NUMBER" if about.is_ranged or about.annotation in {int, float} else "TEXT"
 
 

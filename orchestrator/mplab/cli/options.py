@@ -10,6 +10,7 @@ import typer
 
 from mplab.base.errors import InputError
 from mplab.base.suggest import unknown
+from mplab.cli.output import a_folder
 from mplab.drivers.services import service_names
 from mplab.drivers.transport import names as transport_names
 from mplab.format.link import LinkCondition
@@ -18,8 +19,8 @@ from mplab.run.arguments import Argument, ArgumentError
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.labs.labuse import VIRTUAL, LabUse
 from mplab.userfiles.labs.machines import abilities
-from mplab.userfiles.links.link import link_names, load_link, read_link_file
-from mplab.userfiles.strict.check import raise_lines
+from mplab.userfiles.links.link import link_names, load_link, load_links, read_link_file
+from mplab.userfiles.strict.check import other_kind, raise_lines
 from mplab.userfiles.strict.yaml import load_yaml
 
 ExperimentFile = Annotated[
@@ -40,7 +41,12 @@ RunArgument = Annotated[
 RunsOption = Annotated[
     Path,
     typer.Option(
-        "--runs", help="Use the runs in this folder.", envvar="MPLAB_RUNS", show_default=True, file_okay=False
+        "--runs",
+        help="Use the runs in this folder.",
+        envvar="MPLAB_RUNS",
+        show_default=True,
+        metavar="FOLDER",
+        callback=a_folder,
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
@@ -128,6 +134,8 @@ TransportOption = Annotated[
 ]
 
 
+CAPTURES = (".pcap", ".pcapng", ".cap")
+"""Suffixes of captures."""
 _OPTION_OF = {
     Argument.ALLOW_HOOKS: "--allow-hooks",
     Argument.ALLOW_LAB: "--allow-lab",
@@ -150,15 +158,41 @@ def naming_options() -> Iterator[None]:
 
 
 def check_name(kind: str, name: str, allowed: Iterable[str]) -> None:
-    """Raise InputError unless `name` is in `allowed`; the message names the allowed names, and a similar one."""
+    """Raise InputError unless `name` is in `allowed`; the message names the allowed names, and a similar one.
+
+    If `name` is a file, the message says which verb reads it.
+    """
     names = list(allowed)
     if name not in names:
+        check_no_file(Path(name), f"the name of a {kind}")
         raise InputError(unknown(kind, name, names))
+
+
+def check_no_file(path: Path, wanted: str) -> None:
+    """Raise InputError if `path` is a file: the message names its kind, `wanted`, and the verb for this kind."""
+    if not path.is_file():
+        return
+    verbs = {"a bundle": (f"mplab reproduce {path}", (".tar.gz", ".tgz")), "a capture": (f"mptrace {path}", CAPTURES)}
+    for kind, (verb, suffixes) in verbs.items():
+        if path.name.endswith(suffixes):
+            raise InputError(f"{path}: this is {kind}, not {wanted}. Use it with '{verb}'")
+    problem = ""
+    if path.suffix in {".yaml", ".yml"}:
+        with contextlib.suppress(InputError):  # not YAML: the kind of the file is unknown
+            problem = other_kind(load_yaml(path), wanted)
+    raise InputError(problem or f"{path}: is a file, not {wanted}")
 
 
 def check_shapeable(link: LinkCondition, lab: LabUse = VIRTUAL) -> None:
     """Raise InputError if the shapers of a lab cannot make a link condition."""
     raise_lines([f"link '{link.name}': {problem}" for problem in lab.refusals(link, abilities())])
+
+
+def links_of(name_or_file: str) -> tuple[LinkCondition, ...]:
+    """Return the link condition with a name or in a file, or all members of a sweep. Raises InputError."""
+    if is_file(name_or_file):
+        return read_link_file(Path(name_or_file), LINKS_DIR)
+    return load_links(name_or_file, LINKS_DIR)
 
 
 def one_link(name_or_file: str) -> LinkCondition:
@@ -167,9 +201,9 @@ def one_link(name_or_file: str) -> LinkCondition:
     Raises:
         InputError: there is no such condition, the file describes several, or the file is wrong.
     """
-    if not _is_file(name_or_file):
+    if not is_file(name_or_file):
         return load_link(name_or_file, LINKS_DIR)
-    first, *others = read_link_file(Path(name_or_file), LINKS_DIR)
+    first, *others = links_of(name_or_file)
     if others:
         raise InputError(f"{name_or_file}: a sweep of {len(others) + 1} conditions: one is needed")
     return first
@@ -185,13 +219,14 @@ def link_entry(name_or_file: str, lab: LabUse = VIRTUAL) -> str | dict[str, obje
             the condition.
     """
     check_shapeable(one_link(name_or_file), lab)
-    if not _is_file(name_or_file):
+    if not is_file(name_or_file):
         return name_or_file
     file = Path(name_or_file)
     return {"name": file.stem, **load_yaml(file).data}
 
 
-def _is_file(name_or_file: str) -> bool:
+def is_file(name_or_file: str) -> bool:
+    """Return whether a text is the path of a file, not a name."""
     return os.sep in name_or_file or name_or_file.endswith((".yaml", ".yml"))
 
 
@@ -205,6 +240,8 @@ def find_run(name: str, runs: Path) -> Path:
     """
     if name and (Path(name) / "manifest.json").is_file():
         return Path(name)
+    if name:
+        check_no_file(Path(name), "a run directory")
     if os.sep in name:
         raise InputError(f"{name}: not a run directory: {RunDirectory(Path(name)).why_none()}")
     if runs.is_file():

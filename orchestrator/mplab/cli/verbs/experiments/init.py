@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 import typer
 
 from mplab.base.errors import InputError
+from mplab.base.files import explained
 from mplab.base.places import INSTALLED
-from mplab.cli.output import out, writing
+from mplab.cli.output import out, output_file
 from mplab.cli.schema import DIRECTORY, write_schemas
 
 Kind = Literal["experiment", "lab", "campaign"]
@@ -116,7 +117,9 @@ _KINDS = {
 
 
 def init(
-    file: Annotated[Path, typer.Argument(help="Write this file.", show_default=True)] = Path("first.yaml"),
+    file: Annotated[Path, typer.Argument(help="Write this file.", show_default=True, callback=output_file)] = Path(
+        "first.yaml"
+    ),
     *,
     kind: Annotated[Kind, typer.Option("--kind", help="Write a file of this kind.")] = "experiment",
 ) -> None:
@@ -129,6 +132,6 @@ def init(
     if INSTALLED:
         write_schemas()
     where = os.path.relpath(DIRECTORY / f"{kind}.schema.json", file.resolve().parent)
-    with writing(file):
+    with explained(file):
         file.write_text(template.format(name=name, file=file, schema=where), encoding="utf-8")
     out.print(f"{file} is written. Next: {steps.format(file=file)}", markup=False)

@@ -5,9 +5,12 @@ from typing import Annotated
 import typer
 
 from mplab.base import fetched
-from mplab.base.errors import InputError
+from mplab.base.errors import InputError, LabNotReadyError
+from mplab.base.lock import resource_lock
 from mplab.base.programs import APPIUM_DIR
 from mplab.cli.output import err
+from mplab.lab.find import running_nodes
+from mplab.lab.resources import VIRTUAL_LAB
 
 
 def setup(
@@ -20,10 +23,22 @@ def setup(
     if dry_run and remove:
         raise InputError("--dry-run and --remove: give only one of them")
     if remove:
-        done = "removed" if fetched.remove() else "nothing to remove"
+        done = "removed" if _remove() else "nothing to remove"
         err.print(f"{APPIUM_DIR}: {done}", soft_wrap=True)
         return
     complete(dry_run=dry_run)
+
+
+def _remove() -> bool:
+    """Remove the Node packages; return whether there were any.
+
+    Raises:
+        LabNotReadyError: a lab is running, which may use them.
+    """
+    if labs := sorted({node.lab for node in running_nodes()}):
+        raise LabNotReadyError(f"{APPIUM_DIR}: in use by a running lab ({', '.join(labs)}). End it first")
+    with resource_lock(VIRTUAL_LAB):  # no lab starts meanwhile
+        return fetched.remove()
 
 
 def complete(*, dry_run: bool = False) -> None:

@@ -9,7 +9,7 @@ from mplab.analysis.verdicts.compare import Correction
 from mplab.analysis.verdicts.gate import GateCheck, change_text, name_of
 from mplab.base.files import replace
 from mplab.cli.options import JsonOption, RunsOption, find_run
-from mplab.cli.output import err, out, print_json, table
+from mplab.cli.output import err, out, output_file, print_json, table
 from mplab.cli.report_output import change_content
 from mplab.run.comparing import WINDOW, RunComparison
 from mplab.run.comparing import compare as compare_runs
@@ -51,7 +51,10 @@ def compare(
         bool, typer.Option("--gate/--no-gate", help="End with exit code 4 if a check fails (docs/regression.md).")
     ] = True,
     junit: Annotated[
-        Path | None, typer.Option("--junit", help="Write the checks as JUnit XML to this file.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--junit", help="Write the checks as JUnit XML to this file.", show_default=False, callback=output_file
+        ),
     ] = None,
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,

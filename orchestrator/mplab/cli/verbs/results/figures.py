@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from mplab.analysis.figures.catalog import catalog, load, write_figures
+from mplab.base.files import explained
 from mplab.cli.options import JsonOption, RunsOption, find_run
-from mplab.cli.output import err, out, print_json, table, writing
+from mplab.cli.output import err, out, output_folder, print_json, table
 from mplab.run.run_directory import RUNS
 
 
@@ -43,7 +44,8 @@ def figures(
             "-o",
             help="Write to this folder. By default, it is 'figures' in the run.",
             show_default=False,
-            file_okay=False,
+            metavar="FOLDER",
+            callback=output_folder,
         ),
     ] = None,
     list_them: Annotated[bool, typer.Option("--list", help="List the figures without drawing them.")] = False,
@@ -57,7 +59,7 @@ def figures(
     tables = bool(run_name) and (Path(run_name) / "connections.parquet").is_file()
     path = Path(run_name) if tables else find_run(run_name, runs)
     folder = output if output is not None else path / "figures"
-    with writing(folder), err.status("Drawing …"):
+    with explained(folder), err.status("Drawing …"):
         written, left_out = write_figures(load(path, cell or ()), figure or (), folder)
     if as_json:
         reasons = [{"figure": missing.name, "reason": missing.reason} for missing in left_out]

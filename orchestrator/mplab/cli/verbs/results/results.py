@@ -15,7 +15,7 @@ from mplab.analysis.results.index import query as ask
 from mplab.base.errors import InputError
 from mplab.cli.command import App
 from mplab.cli.options import JsonOption, RunsOption, check_name
-from mplab.cli.output import check_folder, err, escaped, out, print_json, table
+from mplab.cli.output import err, escaped, out, output_file, print_json, table
 from mplab.run.run_directory import RUNS
 
 MAX_ROWS = 500
@@ -29,6 +29,7 @@ IndexOption = Annotated[
         "--index",
         help="Use this file as index. By default, it is results.duckdb in the folder of runs.",
         envvar="MPLAB_INDEX",
+        callback=output_file,
     ),
 ]
 UpdateOption = Annotated[
@@ -131,7 +132,11 @@ def export(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Write to this file. By default, it is standard output.", show_default=False
+            "--output",
+            "-o",
+            help="Write to this file. By default, it is standard output.",
+            show_default=False,
+            callback=output_file,
         ),
     ] = None,
     runs: RunsOption = RUNS,
@@ -146,8 +151,6 @@ def export(
         raise InputError("Parquet needs a file: --output FILE.parquet")
     if name:
         check_name("table", name, (*RESULT_TABLES, *TRACES))
-    if output is not None:
-        check_folder(output)
     if update:
         _update(runs, _file(runs, file))
     with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@ from mplab.base.errors import InputError
 from mplab.base.files import replace
 from mplab.base.suggest import unknown
 from mplab.cli.options import JsonOption, RunsOption
-from mplab.cli.output import err, out, print_json
+from mplab.cli.output import err, out, output_file, print_json
 from mplab.run.run_directory import RUNS
 
 
@@ -29,6 +29,7 @@ def trend(
             "--output",
             "-o",
             help="Write the page to this file. By default, it is trend-EXPERIMENT.html in the folder of runs.",
+            callback=output_file,
         ),
     ] = None,
     everything: Annotated[

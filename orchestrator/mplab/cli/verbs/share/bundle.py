@@ -14,8 +14,9 @@ from mplab.analysis.bundle.write import Options, write_bundle
 from mplab.analysis.record.run import read_run
 from mplab.analysis.text import plural
 from mplab.base.errors import InputError
+from mplab.base.files import explained
 from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
-from mplab.cli.output import check_folder, err, out, print_json, writing
+from mplab.cli.output import err, out, output_file, print_json
 from mplab.run.hostside import host
 from mplab.run.run_directory import RUNS
 
@@ -71,7 +72,7 @@ def bundle(
     path = find_run(run_name, runs)
     manifest = read_run(path).manifest
     target = output or Path(f"{manifest.run_id}{SUFFIX}")
-    check_folder(target)
+    output_file(target)
     locks, locks_of = host.describe_locks(manifest.git.commit or None)
     options = Options(
         tables=tables,
@@ -81,7 +82,7 @@ def bundle(
         locks_of=locks_of,
         anonymise=anonymize or anonymise,
     )
-    with writing(target), err.status("Bundling …"):
+    with explained(target), err.status("Bundling …"):
         written = write_bundle(path, target, options)
     if as_json:
         print_json({**vars(written), "path": str(written.path), "sha256": _digest(written.path)})

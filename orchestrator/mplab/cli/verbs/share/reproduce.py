@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from mplab.analysis.bundle.agreement import OF_CHANGE, ContrastPair, printed_pairs
+from mplab.analysis.bundle.archive import SUFFIX
 from mplab.analysis.bundle.read import Bundle, DamagedBundleError
 from mplab.analysis.bundle.rebuild import Rebuilt
 from mplab.analysis.text import plural
@@ -27,9 +28,10 @@ from mplab.cli.options import (
     LabOption,
     PhoneOption,
     RunsOption,
+    check_no_file,
     naming_options,
 )
-from mplab.cli.output import duration, err, out, print_json, table
+from mplab.cli.output import duration, err, out, output_folder, print_json, table
 from mplab.cli.plan_table import announce_skipped
 from mplab.cli.report_output import change_content
 from mplab.cli.run_display import RunDisplay
@@ -58,6 +60,7 @@ def reproduce(
             metavar="FOLDER",
             help="Unpack the run into this new folder and keep it, with its new report. By default, it is removed.",
             show_default=False,
+            callback=output_folder,
         ),
     ] = None,
     lab: LabOption = "",
@@ -68,6 +71,8 @@ def reproduce(
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
+    if not file.name.endswith(SUFFIX):
+        check_no_file(file, "a bundle")
     with _folder(keep) as folder, naming_options(), RunDisplay() as display:
 
         def reported(bundle: Bundle, remade: Rebuilt) -> None:

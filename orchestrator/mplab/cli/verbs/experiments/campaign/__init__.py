@@ -20,7 +20,7 @@ from mplab.campaign.systemd import install as install_units
 from mplab.campaign.systemd import uninstall as uninstall_units
 from mplab.cli.command import App, Group
 from mplab.cli.options import JsonOption, RunsOption
-from mplab.cli.output import counted, duration, err, out, print_json, table
+from mplab.cli.output import a_folder, counted, duration, err, out, print_json, table
 from mplab.cli.verbs.experiments.campaign.display import CampaignDisplay, campaign_table
 from mplab.format.campaignevents import CampaignContinued, CampaignPaused
 from mplab.format.record import json_of
@@ -37,7 +37,8 @@ CampaignsOption = Annotated[
         help="Use the campaigns in this folder.",
         envvar="MPLAB_CAMPAIGNS",
         show_default=True,
-        file_okay=False,
+        metavar="FOLDER",
+        callback=a_folder,
     ),
 ]
 CampaignArgument = Annotated[
@@ -102,6 +103,8 @@ def resume(
     as_json: JsonOption = False,
 ) -> None:
     """Continue a campaign that was interrupted or killed; complete cells are kept."""
+    if of is not None and not of.is_file():
+        raise InputError(f"--of {of}: no such file")
     directory = executing.newest_of(of, campaigns) if of is not None else find_campaign(name, campaigns)
     if directory is None or (killed and not executing.read(directory).can_resume):
         return

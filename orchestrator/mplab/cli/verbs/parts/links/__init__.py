@@ -6,9 +6,10 @@ from typing import Annotated, TypedDict
 import typer
 
 from mplab.base.errors import InputError
+from mplab.base.files import explained
 from mplab.cli.command import App
-from mplab.cli.options import JsonOption, complete_links
-from mplab.cli.output import err, out, print_json, table, writing
+from mplab.cli.options import JsonOption, complete_links, is_file, links_of, one_link
+from mplab.cli.output import err, out, output_file, print_json, table
 from mplab.cli.verbs.parts.links.drawing import TITLES, text_drawing, write_figure
 from mplab.format.abilities import refusals
 from mplab.format.direction import WAYS, Direction, Queue
@@ -62,8 +63,8 @@ def _changes(link: LinkCondition) -> str:
     return f"{len(link.changes)}, {first} to {last}"
 
 
-def _described(link: LinkCondition) -> dict[str, object]:
-    return {**link.to_json(), "extends": link.extends or None, "file": str(file_of(link.name, LINKS_DIR))}
+def _described(link: LinkCondition, file: Path | None = None) -> dict[str, object]:
+    return {**link.to_json(), "extends": link.extends or None, "file": str(file or file_of(link.name, LINKS_DIR))}
 
 
 @app.command()
@@ -80,16 +81,18 @@ def show(
     *,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw the link condition into this SVG file.", show_default=False),
+        typer.Option(
+            metavar="FILE", help="Draw the link condition into this SVG file.", show_default=False, callback=output_file
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Explain one link condition: its source, both directions of both paths, its changes over time."""
-    links = load_links(name, LINKS_DIR)
+    links = links_of(name)
     if plot is not None:
-        _plot(load_link(name, LINKS_DIR), plot)
+        _plot(one_link(name), plot)
     if as_json:
-        described = [_described(link) for link in links]
+        described = [_described(link, Path(name) if is_file(name) else None) for link in links]
         print_json(described[0] if len(described) == 1 else described)
         return
     if len(links) > 1:
@@ -110,7 +113,7 @@ def show(
 def _plot(link: LinkCondition, file: Path) -> None:
     if file.suffix != ".svg":
         raise InputError(f"--plot {file}: figures are SVG: name a file that ends in .svg")
-    with writing(file):
+    with explained(file):
         write_figure(link, file)
 
 

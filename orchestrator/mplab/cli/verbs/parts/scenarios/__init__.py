@@ -12,7 +12,7 @@ from mplab.base.errors import InputError
 from mplab.base.paths import WLAN
 from mplab.cli.command import App
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
-from mplab.cli.output import duration, err, out, print_json, table
+from mplab.cli.output import duration, err, out, output_folder, print_json, table
 from mplab.cli.run_display import RunDisplay
 from mplab.cli.verb_loader import add_verb
 from mplab.drivers.transport import default_over
@@ -88,7 +88,8 @@ def check(
     link: LinkOrFileOption = "baseline",
     seed: Annotated[int, typer.Option(help="Use this seed for all random numbers.", min=0, max=2**32 - 1)] = 1,
     folder: Annotated[
-        Path, typer.Option("--runs", help="Write the evidence to this folder.", file_okay=False)
+        Path,
+        typer.Option("--runs", help="Write the evidence to this folder.", metavar="FOLDER", callback=output_folder),
     ] = CHECKS,
     as_json: JsonOption = False,
 ) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from mplab.base.errors import DeviceError, InputError
 from mplab.base.hierarchy import UiNode, parse_hierarchy
-from mplab.cli.output import err, out
+from mplab.cli.output import err, out, output_file
 from mplab.drivers.ui.android import Automation, AutomationError
 from mplab.drivers.ui.matching import package_of
 from mplab.drivers.ui.recording import candidates, described, replaced, section, ways_to
@@ -34,7 +34,8 @@ def record(
         Path | None,
         typer.Option(
             help="Write to this file. By default, the section is printed. In an app.yaml that has the app, "
-            "the named elements are replaced."
+            "the named elements are replaced.",
+            callback=output_file,
         ),
     ] = None,
 ) -> None:
