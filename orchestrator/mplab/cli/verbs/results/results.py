@@ -84,7 +84,9 @@ def tables(as_json: JsonOption = False) -> None:
 
 @app.command("query")
 def query(
-    sql: Annotated[str, typer.Argument(help="Statement in the SQL of DuckDB, like 'SELECT * FROM statistics WHERE headline'.")],
+    sql: Annotated[
+        str, typer.Argument(help="Statement in the SQL of DuckDB, like 'SELECT * FROM statistics WHERE headline'.")
+    ],
     *,
     runs: RunsOption = RUNS,
     file: IndexOption = None,
