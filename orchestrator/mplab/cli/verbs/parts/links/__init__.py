@@ -35,7 +35,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
     if as_json:
         print_json([_described(link) for links in files for link in links])
         return
-    rows = table("link", "title", "WiFi", "LTE", "changes")
+    rows = table("link", "title", "WiFi: down/up, RTT", "LTE: down/up, RTT", "changes")
     for links in files:
         first = links[0]
         name, title = first.name, first.title
@@ -51,8 +51,17 @@ def _shared_title(member: LinkCondition) -> str:
 
 
 def _words(links: tuple[LinkCondition, ...], path: str) -> str:
-    first, last = (str(getattr(links[index], path)) for index in (0, -1))
+    first, last = (_short(getattr(links[index], path)) for index in (0, -1))
     return first if first == last else f"{first} … {last}"
+
+
+def _short(path: PathCondition) -> str:
+    """Return a path as text without words: ``7.04/2.02 Mbit/s, 50 ms``."""
+    down, up = path.down.text("rate"), path.up.text("rate")
+    number, _, unit = down.partition(" ")
+    shared = unit and up.endswith(f" {unit}")
+    rates = f"{number}/{up}" if shared else down if down == up else f"{down} / {up}"
+    return str(path).replace(f"{down} down, {up} up, RTT ", f"{rates}, ")
 
 
 def _changes(link: LinkCondition) -> str:
