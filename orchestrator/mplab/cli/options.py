@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -251,10 +251,25 @@ def find_run(name: str, runs: Path) -> Path:
         raise InputError(f"{runs}: no run in it; 'mplab run FILE' makes one, --runs names another folder")
     if not name:
         return directories[-1]
-    matches = [path for path in directories if path.name.startswith(name) or path.name.endswith(name)]
+    return runs / meant("run", name, [path.name for path in directories], runs)
+
+
+def meant(kind: str, name: str, names: Sequence[str], folder: object) -> str:
+    """Return the only one of `names` that begins or ends with `name`.
+
+    Args:
+        kind: what the names are, for messages: ``run``.
+        name: the word of the user.
+        names: names in the folder, at least one.
+        folder: where they are, for messages.
+
+    Raises:
+        InputError: no name fits, or several do.
+    """
+    matches = [one for one in names if one.startswith(name) or one.endswith(name)]
     if len(matches) == 1:
         return matches[0]
-    names = ", ".join(path.name for path in (matches or directories)[-5:])
+    listed = ", ".join((matches or list(names))[-5:])
     if matches:
-        raise InputError(f"{runs}: {name!r} fits {len(matches)} runs. Give more of the name: {names}")
-    raise InputError(f"{runs}: no run is called {name!r}. Runs: {names}")
+        raise InputError(f"{folder}: {name!r} fits {len(matches)} {kind}s. Give more of the name: {listed}")
+    raise InputError(f"{folder}: no {kind} is called {name!r}. {kind.capitalize()}s: {listed}")

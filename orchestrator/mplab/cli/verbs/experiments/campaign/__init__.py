@@ -19,7 +19,7 @@ from mplab.campaign.systemd import Nightly, Scope, folder_of, units
 from mplab.campaign.systemd import install as install_units
 from mplab.campaign.systemd import uninstall as uninstall_units
 from mplab.cli.command import App, Group
-from mplab.cli.options import JsonOption, RunsOption
+from mplab.cli.options import JsonOption, RunsOption, meant
 from mplab.cli.output import a_folder, counted, duration, err, out, print_json, table
 from mplab.cli.verbs.experiments.campaign.display import CampaignDisplay, campaign_table
 from mplab.format.campaignevents import CampaignContinued, CampaignPaused
@@ -265,12 +265,8 @@ def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
     directories = sorted(path.parent for path in campaigns.glob("*/campaign.json"))
     if not directories:
         raise InputError(f"{campaigns}: no campaign in it; 'mplab campaign FILE' makes one, --campaigns names a folder")
-    matches = [path for path in directories if path.name.startswith(name) or path.name.endswith(name)]
-    if not name or len(matches) == 1:
-        return CampaignDirectory.open(directories[-1] if not name else matches[0])
-    names = ", ".join(path.name for path in (matches or directories)[-5:])
-    problem = "several campaigns are" if matches else "no campaign is"
-    raise InputError(f"{campaigns}: {problem} called {name!r}; there are: {names}")
+    names = [path.name for path in directories]
+    return CampaignDirectory.open(campaigns / (meant("campaign", name, names, campaigns) if name else names[-1]))
 
 
 def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:

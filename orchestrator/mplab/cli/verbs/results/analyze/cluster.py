@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mplab.base.deferred import deferred
 from mplab.base.errors import InputError
-from mplab.cli.options import find_run
+from mplab.cli.options import find_run, meant
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.run_display import print_summary
 from mplab.run.run_directory import RUNS
@@ -139,20 +139,10 @@ def _found(names: Sequence[str], runs: str, *, all_runs: bool) -> list[tuple["St
         raise InputError(f"{public(runs)}: no run in it")
     if all_runs:
         return [(store, name) for name in there]
-    return [(store, name) for name in dict.fromkeys(_meant(name, there, public(runs)) for name in names or [there[-1]])]
-
-
-def _meant(name: str, there: Sequence[str], runs: str) -> str:
-    """Return the run whose name begins or ends with `name`; `there` has the names of all runs.
-
-    Raises:
-        InputError: no run has such a name, or several runs have.
-    """
-    matches = [run for run in there if run.startswith(name) or run.endswith(name)]
-    if len(matches) != 1:
-        problem = "several runs are" if matches else "no run is"
-        raise InputError(f"{runs}: {problem} called {name!r}; there are: {', '.join((matches or list(there))[-5:])}")
-    return matches[0]
+    return [
+        (store, name)
+        for name in dict.fromkeys(meant("run", name, there, public(runs)) for name in names or [there[-1]])
+    ]
 
 
 def _how_far(spread: "Spread", seconds: float) -> str:
