@@ -73,7 +73,7 @@ def check_lab(block: Block, desk: Path) -> None:
 
 def check_campaign(block: Block, desk: Path) -> None:
     (desk / "x.yaml").write_text(whole(block, CAMPAIGN), encoding="utf-8")
-    run("nightly", "x.yaml", "--dry-run")
+    run("campaign", "x.yaml", "--dry-run")
 
 
 def check_policy(block: Block, desk: Path) -> None:
