@@ -303,7 +303,9 @@ def _sensitivity(finding: Finding, flagged: frozenset[str]) -> tuple[str, tuple[
     start = f"Without the {plural(len(own), 'flagged cell')}: "
     if left is None or finding.relative is None:
         return f"{start}no percentage can be computed.", (len(own), left)
-    return f"{start}{_share_word(left, group)} instead of {_share_word(finding.relative, group)}.", (len(own), left)
+    now, then = _share_word(finding.relative, group), _share_word(left, group)
+    said = f"also {then}." if now == then else f"{then} instead of {now}."
+    return start + said, (len(own), left)
 
 
 def _share_word(relative: float, group: Group) -> str:
