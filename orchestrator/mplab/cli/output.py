@@ -4,11 +4,10 @@ Texts may come from runs, bundles and captures of other users. They are printed 
 control characters escaped.
 """
 
-import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -16,20 +15,22 @@ from rich.segment import Segment
 from rich.table import Table
 
 from mplab.analysis.text import UNPRINTABLE
-from mplab.base.errors import InputError, MplabError
+from mplab.base.errors import InputError
+from mplab.base.files import explained
 from mplab.base.humanize import counted, duration
 
 __all__ = [
-    "check_folder",
-    "check_page",
+    "a_folder",
     "counted",
     "duration",
     "err",
     "out",
+    "output_file",
+    "output_folder",
+    "output_page",
     "page_path",
     "print_json",
     "table",
-    "writing",
 ]
 
 _PIPE_WIDTH = 120
@@ -61,39 +62,63 @@ out = _console(stderr=False)
 err = _console(stderr=True)
 
 
-@contextlib.contextmanager
-def writing(file: Path) -> Iterator[None]:
-    """Turn an OSError in the block into an MplabError that names the output file `file`."""
-    try:
-        yield
-    except OSError as error:
-        raise MplabError(f"{file}: cannot be written: {error.strerror or error}") from error
+def output_file(file: Path | None) -> Path | None:
+    """Return the output file of an option unchanged: a callback of typer, which checks the path before any work.
 
-
-def check_folder(file: Path) -> None:
-    """Raise MplabError if the folder of an output file does not exist.
-
-    Call this before the work whose result is written to the file.
+    Raises:
+        InputError: the path is a folder, its folder does not exist, or it must not be written.
     """
-    if not file.parent.is_dir():
-        raise MplabError(f"{file}: cannot be written: there is no folder {file.parent}")
+    if file is not None:
+        if file.is_dir():
+            raise InputError(f"{file}: cannot be written: it is a folder. Name a file in it")
+        if not file.parent.is_dir():
+            what = "is a file" if file.parent.exists() else "does not exist"
+            raise InputError(f"{file}: cannot be written: the folder {file.parent} {what}")
+        if not os.access(file if file.exists() else file.parent, os.W_OK):
+            raise InputError(f"{file}: cannot be written: you may not write there")
+    return file
+
+
+def output_folder(folder: Path | None) -> Path | None:
+    """Return the output folder of an option unchanged; it can be one that does not exist yet. See `output_file`.
+
+    Raises:
+        InputError: the path, or a part of it, is a file, or it must not be written.
+    """
+    if folder is not None and a_folder(folder):
+        there = _nearest(folder)
+        if not os.access(there, os.W_OK):
+            raise InputError(f"{folder}: cannot be written: you may not write in {there}")
+    return folder
+
+
+def a_folder(path: Path | None) -> Path | None:
+    """Return the folder of an option unchanged; it can be one that does not exist yet. A callback of typer.
+
+    Raises:
+        InputError: the path, or a part of it, is a file.
+    """
+    if path is not None and not (there := _nearest(path)).is_dir():
+        what = "is a file" if there == path else f"{there} is a file"
+        raise InputError(f"{path}: {what}, and a folder is needed")
+    return path
+
+
+def _nearest(path: Path) -> Path:
+    """Return the path, or the nearest of its parents that exists."""
+    return next(one for one in (path, *path.parents, Path.cwd()) if one.exists())
 
 
 _PAGES = {".html", ".htm"}
 
 
-def check_page(output: Path | None) -> None:
-    """Check the path of a page that `page_path` will return, before the work whose result is written there.
+def output_page(output: Path | None) -> Path | None:
+    """Return the file or folder of a page unchanged, see `page_path`: a callback of typer.
 
     Raises:
-        InputError: `output` is neither a file ``….html`` in a folder that exists, nor a folder that can be created.
+        InputError: as `output_file` for a file ``….html``, else as `output_folder`.
     """
-    if output is None or output.is_dir():
-        return
-    if not output.parent.is_dir():
-        raise InputError(f"{output}: cannot be written: there is no folder {output.parent}")
-    if output.suffix not in _PAGES and output.exists():
-        raise InputError(f"{output}: cannot be written: it is a file that is no page. Name a file ….html or a folder")
+    return output_file(output) if output is not None and _is_page(output) else output_folder(output)
 
 
 def page_path(output: Path | None, default: Path) -> Path:
@@ -104,11 +129,15 @@ def page_path(output: Path | None, default: Path) -> Path:
     Raises:
         MplabError: the folder cannot be created.
     """
-    if output is None or (output.suffix in _PAGES and not output.is_dir()):
+    if output is None or _is_page(output):
         return output or default
-    with writing(output):
-        output.mkdir(exist_ok=True)
+    with explained(output):
+        output.mkdir(parents=True, exist_ok=True)
     return output / default.name
+
+
+def _is_page(output: Path) -> bool:
+    return output.suffix in _PAGES and not output.is_dir()
 
 
 def print_json(value: object) -> None:

@@ -141,7 +141,7 @@ def test_a_metric_that_is_gone_is_said_first_and_fails(runs: Path, tmp_path: Pat
 
 
 def test_lines_of_a_comparison_fit_the_terminal(runs: Path) -> None:
-    shown = mplab("compare", "20260904", "20260905", "--runs", str(runs), "--all").stdout
+    shown = mplab("compare", "20260904", "20260905", "--runs", str(runs), "--all-metrics").stdout
     lines = [line for line in shown.splitlines() if line.startswith("  ")]
     assert len(lines) >= 9
     assert max(map(len, lines)) <= 110
@@ -301,7 +301,7 @@ def test_a_page_goes_to_a_file_or_a_folder(runs: Path, tmp_path: Path) -> None:
         assert mplab(*names, "-o", str(tmp_path / output)).exit_code == 0
         assert (tmp_path / page).is_file()
     (tmp_path / "data.csv").touch()
-    for wrong, words in (("no/x.html", "there is no folder"), ("data.csv", "it is a file that is no page")):
+    for wrong, words in (("no/x.html", "no does not exist"), ("data.csv", "is a file, and a folder is needed")):
         for verb in (names, ("compare", "20260903", "20260904", "--runs", str(runs))):
             result = mplab(*verb, "-o", str(tmp_path / wrong))
             assert isinstance(result.exception, InputError)

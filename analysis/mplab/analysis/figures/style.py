@@ -442,7 +442,8 @@ def _with_cells(svg: str, cells: Mapping[str, Sequence[tuple[str, str]]]) -> str
         each = iter(named)
         return "<g>" + shape + end + _MARK.sub(lambda mark: _group(mark[0], *next(each)), drawn)
 
-    return re.sub(rf'<g id="(?P<name>{_CELLS}\d+)">(?P<content>.*?)(?=<g id="|</svg>)', wrap, svg, flags=re.DOTALL)
+    end = r'(?=<g id="|<defs>\s*<clipPath|</svg>)'
+    return re.sub(rf'<g id="(?P<name>{_CELLS}\d+)">(?P<content>.*?){end}', wrap, svg, flags=re.DOTALL)
 
 
 _MARK = re.compile(r"<(?:use|path)\b[^>]*/>")

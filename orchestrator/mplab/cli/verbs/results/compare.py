@@ -15,7 +15,7 @@ from mplab.analysis.verdicts.gate import GateCheck, interval_text, scale_of_chan
 from mplab.base.errors import MplabError
 from mplab.base.files import replace
 from mplab.cli.options import JsonOption, RunsOption, find_run
-from mplab.cli.output import check_folder, check_page, err, out, page_path, print_json, table
+from mplab.cli.output import err, out, output_file, output_page, page_path, print_json, table
 from mplab.cli.report_output import change_content
 from mplab.run.comparing import WINDOW, RunComparison
 from mplab.run.comparing import compare as compare_runs
@@ -52,7 +52,9 @@ def compare(
     ] = "bh",
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Show all metrics; default: headline metrics, and those that are better or worse."),
+        typer.Option(
+            "--all-metrics", help="Show all metrics, not only headline metrics and those that are better or worse."
+        ),
     ] = False,
     gate: Annotated[
         bool, typer.Option("--gate/--no-gate", help="End with exit code 4 if a check fails (docs/regression.md).")
@@ -64,17 +66,19 @@ def compare(
             "-o",
             help="Write the page to this file (.html) or folder. By default, it is compare-RUN.html next to the run.",
             show_default=False,
+            metavar="FILE|FOLDER",
+            callback=output_page,
         ),
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option("--junit", help="Write the checks as JUnit XML to this file.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--junit", help="Write the checks as JUnit XML to this file.", show_default=False, callback=output_file
+        ),
     ] = None,
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
-    if junit is not None:
-        check_folder(junit)
-    check_page(output)
     paths = [find_run(name, runs) for name in names or [""]]
     comparison = compare_runs(paths[-1], paths[:-1], runs=runs, window=window, correction=correction)
     page = _write_page(comparison, output)

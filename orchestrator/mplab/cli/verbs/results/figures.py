@@ -18,9 +18,9 @@ from mplab.analysis.pipeline import statistics_of
 from mplab.analysis.report.gallery import NAME, gallery
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.base.errors import InputError
-from mplab.base.files import replace
+from mplab.base.files import explained, replace
 from mplab.cli.options import JsonOption, RunsOption, find_run
-from mplab.cli.output import err, out, print_json, table, writing
+from mplab.cli.output import err, out, output_folder, print_json, table
 from mplab.run.run_directory import RUNS
 
 
@@ -70,12 +70,14 @@ def figures(
             help="Write to this folder. By default, it is 'figures' in the run.",
             show_default=False,
             metavar="FOLDER",
+            callback=output_folder,
         ),
     ] = None,
     formats: Annotated[
         list[_Format] | None,
         typer.Option(
             "--format",
+            metavar="svg|pdf|png",
             help="Write files of this format; may be repeated. By default, SVG files are written.",
             show_default=False,
         ),
@@ -99,6 +101,7 @@ def figures(
         Path | None,
         typer.Option(
             "--style",
+            metavar="FILE",
             help="Use this style file, a changed copy of the output of --show-style.",
             show_default=False,
             dir_okay=False,
@@ -133,7 +136,7 @@ def figures(
     path = Path(run_name) if tables else find_run(run_name, runs)
     folder = output if output is not None else path / "figures"
     statistics = None if tables or cell else lambda: _statistics(path)
-    with writing(folder), err.status("Drawing …"):
+    with explained(folder), err.status("Drawing …"):
         written, left_out = write_figures(
             load(path, cell or ()), figure or (), folder, look=look, statistics=statistics
         )

@@ -15,7 +15,7 @@ from mplab.base.errors import InputError
 from mplab.base.files import replace
 from mplab.base.suggest import unknown
 from mplab.cli.options import JsonOption, RunsOption
-from mplab.cli.output import check_page, err, out, page_path, print_json
+from mplab.cli.output import err, out, output_page, page_path, print_json
 from mplab.run.run_directory import RUNS
 
 
@@ -33,9 +33,13 @@ def trend(
             help="Write the page to this file (.html) or folder. By default, it is trend-EXPERIMENT.html in the "
             "folder of runs.",
             show_default=False,
+            metavar="FILE|FOLDER",
+            callback=output_page,
         ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All metrics, not only the headline metrics.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all-metrics", help="Show all metrics, not only the headline metrics.")
+    ] = False,
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in the web browser.")] = False,
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
@@ -48,7 +52,6 @@ def trend(
         raise InputError(f"{runs}: no run in it can be read: {why}")
     if name not in known:
         raise InputError(f"{runs}: {unknown('experiment', name, known)}")
-    check_page(output)
     series = histories(results, name, headline_only=not everything)
     if not series:
         raise InputError(f"{runs}: fewer than two analysed runs of {name} with the same metric: there is no history")
