@@ -4,7 +4,18 @@ from collections.abc import Iterator
 
 import pytest
 
+from mplab.analysis.figures.catalog import write_figures
+from mplab.analysis.figures.run_traces import traces_of
 from mplab.analysis.pipeline import analyze
+from mplab.analysis.record.run import read_run
+from mplab.analysis.report.chart import report_links
+from mplab.analysis.report.comparepage import compare_page
+from mplab.analysis.report.gallery import gallery
+from mplab.analysis.report.trendpage import trend_page
+from mplab.analysis.results.frames import Results
+from mplab.analysis.verdicts.compare import compare
+from mplab.analysis.verdicts.gate import checks
+from mplab.analysis.verdicts.trend import histories, shifts
 from mplab.base.programs import CHROMIUM, FIREFOX
 from tests.pages import (
     AXE,
@@ -201,3 +212,65 @@ def test_a_dark_firefox_has_no_serious_violation(url: str) -> None:
         assert overflow(page) == []
         page.run(OPEN)
         assert violations(page) == []
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Kind of page → URL, for the pages on several runs and the gallery of figures; a transport became slower."""
+    folder = tmp_path_factory.mktemp("pages")
+    with toy_scenario(folder / "toy"):
+        builders = [Synthetic(folder, day=day, slower={"mptcp": 1.0 if day < 7 else 1.4}) for day in range(1, 12)]
+        directories = [builder.build() for builder in builders]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
+            for directory in directories:
+                analyze(directory)
+    runs = [read_run(directory) for directory in directories]
+    compared = compare(runs[:1], runs[-1])
+    past = histories(Results(tuple(runs)), "demo")
+    links = report_links(folder / "x.html", runs)
+    written, left_out = write_figures(traces_of(runs[0]), ["join-delay", "switches"], folder / "figures")
+    texts = {
+        "compare": compare_page(compared, checks(compared, past), tuple(shifts(past)), links),
+        "trend": trend_page("demo", past, runs[0].transports, links),
+        "figures/gallery": gallery("demo", written, left_out, "mplab figures demo " * 20, 3.5),
+    }
+    for name, text in texts.items():
+        (folder / f"{name}.html").write_text(text)
+    return {name.rpartition("/")[2]: (folder / f"{name}.html").as_uri() for name in texts}
+
+
+@pytest.mark.parametrize("name", ["compare", "trend", "gallery"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pages_on_several_runs_fit_the_window(
+    browser: PageBrowser, pages: dict[str, str], name: str, width: int
+) -> None:
+    browser.show(pages[name], width=width)
+    browser.run(OPEN)
+    assert overflow(browser) == []
+
+
+def test_marks_of_a_trend_are_links_with_the_values_at_their_places(
+    browser: PageBrowser, pages: dict[str, str]
+) -> None:
+    browser.show(pages["trend"], width=420)
+    marks = browser.run(
+        "return [...document.querySelectorAll('.chart a')].map(a => [a.querySelector('title').textContent, "
+        "a.querySelector('.mark path').getBoundingClientRect().left, a.getAttribute('href')]);"
+    )
+    assert len(marks) == 11 * 3 * 3, "runs, transports, sizes"
+    own = [(left, href) for title, left, href in marks if title.startswith("Multipath TCP")][:11]
+    assert own == sorted(own), "the newest run is at the right end"
+    assert own[0][0] >= 0
+    assert own[-1][0] <= 420
+
+
+@needs_axe
+@pytest.mark.parametrize("name", ["compare", "trend", "gallery"])
+@pytest.mark.parametrize(("width", "dark"), [(1300, False), (420, True)])
+def test_pages_on_several_runs_have_no_serious_violation(
+    chromium: ChromiumPage, pages: dict[str, str], name: str, width: int, dark: bool
+) -> None:
+    chromium.show(pages[name], width=width, dark=dark)
+    chromium.run(OPEN)
+    assert violations(chromium) == []
