@@ -1,11 +1,11 @@
 """Load the registered figures; draw them for the report of a run, or into a folder for ``mplab figures``."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from mplab.analysis.errors import FigureError
+from mplab.analysis.errors import AnalysisError, FigureError
 from mplab.analysis.figures.kinds import Figure, RunFigure, TraceFigure
 from mplab.analysis.figures.run_traces import Traces, traces_in, traces_of
 from mplab.analysis.figures.shapes.common import NoDataError
@@ -204,7 +204,7 @@ def write_figures(
     folder: Path,
     *,
     look: Look = _SVG,
-    statistics: Callable[[], Analysis | None] | None = None,
+    statistics: Callable[[], Analysis] | None = None,
 ) -> tuple[list[WrittenFigure], list[LeftOut]]:
     """Draw the figures called ``names``, or all if there are no names, into ``folder``; write the data as CSV files.
 
@@ -216,24 +216,29 @@ def write_figures(
         folder: the folder; it is created.
         look: formats, size and style.
         statistics: returns the statistics of the run, for figures of the run. It is called at most once, and only if
-            such a figure is drawn. Without statistics, these figures are left out.
+            such a figure is drawn. Without it, or if it raises AnalysisError, these figures are left out.
 
     Raises:
         FigureError: a figure does not exist, or cannot be used.
         OSError: a file cannot be written.
-        The errors of ``statistics``.
     """
     written: list[WrittenFigure] = []
     left_out: list[LeftOut] = []
     if not names:
         left_out += [LeftOut(name, problem, failed=True) for name, problem in catalog().unusable.items()]
     chosen = figures(names)
-    analysis = statistics() if statistics and any(isinstance(named.figure, RunFigure) for named in chosen) else None
+    analysis, problem = None, ""
+    if statistics is not None and any(isinstance(named.figure, RunFigure) for named in chosen):
+        try:
+            analysis = statistics()
+        except AnalysisError as error:
+            problem = str(error)
     with drawn_as(look) as pictures:
         for named in chosen:
             for output in draw(traces, [named], analysis):
                 if isinstance(output, LeftOut):
-                    left_out.append(output)
+                    lacking = bool(problem) and isinstance(named.figure, RunFigure)
+                    left_out.append(replace(output, reason=problem) if lacking else output)
                     continue
                 base = folder / output.stem.removeprefix("trace-").removeprefix("paper-")
                 files = []

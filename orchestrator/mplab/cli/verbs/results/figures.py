@@ -9,14 +9,13 @@ from typing import Annotated
 
 import typer
 
-from mplab.analysis.errors import AnalysisError
 from mplab.analysis.figures.catalog import NamedFigure, catalog, load, write_figures
+from mplab.analysis.figures.catalog import figures as check_names
 from mplab.analysis.figures.kinds import Figure, RunFigure
 from mplab.analysis.figures.style import WIDTH_IN, Format, Look
 from mplab.analysis.figures.stylefile import parameters, read_style, style_text
 from mplab.analysis.pipeline import statistics_of
 from mplab.analysis.report.gallery import NAME, gallery
-from mplab.analysis.statistics.summaries import Analysis
 from mplab.base.errors import InputError
 from mplab.base.files import explained, replace
 from mplab.cli.options import JsonOption, RunsOption, find_run
@@ -135,11 +134,13 @@ def figures(
     tables = bool(run_name) and (Path(run_name) / "connections.parquet").is_file()
     path = Path(run_name) if tables else find_run(run_name, runs)
     folder = output if output is not None else path / "figures"
-    statistics = None if tables or cell else lambda: _statistics(path)
+    statistics = None if tables or cell else lambda: statistics_of(path)
+    check_names(figure or ())
+    traces = load(path, cell or ())
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     with explained(folder), err.status("Drawing …"):
-        written, left_out = write_figures(
-            load(path, cell or ()), figure or (), folder, look=look, statistics=statistics
-        )
+        written, left_out = write_figures(traces, figure or (), folder, look=look, statistics=statistics)
         page = folder / NAME
         title = path.resolve().name
         command = _command(path.name, {"--figure": figure, "--cell": cell}, look, font, style)
@@ -154,15 +155,6 @@ def figures(
     for missing in left_out:
         err.print(f"{missing.name} is left out: {missing.reason}", style="yellow", markup=False, soft_wrap=True)
     out.print(f"\nGallery: {page}", markup=False, soft_wrap=True)
-
-
-def _statistics(run: Path) -> Analysis | None:
-    """Return the statistics of a run; None, with a warning, if they cannot be made."""
-    try:
-        return statistics_of(run)
-    except AnalysisError as error:
-        err.print(f"! no figures of the run's statistics: {error}", style="yellow", markup=False, soft_wrap=True)
-        return None
 
 
 def _length(option: str, text: str, low: float = _LEAST_IN, high: float = _MOST_IN) -> float:
