@@ -10,8 +10,10 @@ from mplab.analysis.figures.style import Drawing, inline
 from mplab.analysis.files import csv_text, write_json, write_text
 from mplab.analysis.metric import describe_limits
 from mplab.analysis.report import data, view
+from mplab.analysis.report.cellindex import INDEX, Anchors, cell_tables
+from mplab.analysis.report.cellpage import FOLDER, page_name, render_pages
 from mplab.analysis.report.data import PAGE_COLUMNS
-from mplab.analysis.report.htmlpage import GLOSSARY, page_css, page_environment
+from mplab.analysis.report.htmlpage import GLOSSARY, STYLE_SHEET, cell_css, page_css, page_environment
 from mplab.analysis.report.summary import Conclusions, conclude, summary_content
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import duration, plural
@@ -60,7 +62,27 @@ def write_report(analysis: Analysis, drawings: Sequence[Drawing]) -> None:
     _remove_others(folder / "figures", {f"{stem}.svg" for stem in stems})
     _remove_others(folder / "data", {f"{stem}.csv" for stem in stems | set(data.STEMS)})
     write_json(folder / "summary.json", summary_content(analysis, conclusions))
+    _write_cells(folder, analysis)
     write_text(folder / "index.html", render(analysis, conclusions, drawings))
+
+
+def _write_cells(folder: Path, analysis: Analysis) -> None:
+    """Write the list of all cells, the page of each cell, and the style sheet that these pages share."""
+    environment = page_environment()
+    environment.filters["plural"] = plural
+    run = analysis.run
+    write_text(folder / STYLE_SHEET, page_css() + cell_css())
+    pages = environment.get_template("cells.html.j2").render(
+        run=run,
+        title=run.manifest.experiment.title or run.manifest.experiment.name,
+        tables=cell_tables(analysis),
+        anchors=Anchors(analysis),
+        several_links=analysis.several_links,
+    )
+    write_text(folder / FOLDER / INDEX, pages)
+    for name, page in render_pages(analysis, environment):
+        write_text(folder / FOLDER / name, page)
+    _remove_others(folder / FOLDER, {INDEX, *(page_name(cell.id) for cell in run.cells)})
 
 
 def render(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Drawing]) -> str:
