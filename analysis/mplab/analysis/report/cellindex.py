@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mplab.analysis.record.run import Cell
+from mplab.analysis.record.run import Cell, Run
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import number
 from mplab.format.experiment import TransportRecord
@@ -35,12 +35,27 @@ class CellTable:
     rows: tuple[ListedCell, ...]
 
 
+def places(run: Run) -> list[tuple[str, str]]:
+    """Return (scenario, link) of all planned cells, in the order of the experiment."""
+    scenarios = [scenario.label for scenario in run.manifest.experiment.scenarios]
+    links = [link.name for link in run.manifest.experiment.links]
+    known = dict.fromkeys((cell.spec.scenario, cell.spec.link) for cell in run.cells if cell.spec is not None)
+
+    def order(place: tuple[str, str]) -> tuple[int, int]:
+        scenario, link = place
+        return (
+            scenarios.index(scenario) if scenario in scenarios else len(scenarios),
+            links.index(link) if link in links else len(links),
+        )
+
+    return sorted(known, key=order)
+
+
 class Anchors:
     """Names of the places in the list of cells: ``c3``: third scenario and link, ``c3-t1``: its first transport."""
 
     def __init__(self, analysis: Analysis) -> None:
-        specs = [cell.spec for cell in analysis.run.cells if cell.spec is not None]
-        self._tables = {key: f"c{n}" for n, key in enumerate(dict.fromkeys((s.scenario, s.link) for s in specs), 1)}
+        self._tables = {place: f"c{n}" for n, place in enumerate(places(analysis.run), 1)}
         self._transports = {t.label: f"t{n}" for n, t in enumerate(analysis.run.transports, 1)}
 
     def of(self, scenario: str, link: str, transport: str = "") -> str:
@@ -61,7 +76,10 @@ def cell_tables(analysis: Analysis) -> list[CellTable]:
     for cell in run.cells:
         by_place[(cell.spec.scenario, cell.spec.link) if cell.spec is not None else ("", "")].append(cell)
     tables = []
-    for place, cells in by_place.items():
+    for place in [*places(run), ("", "")]:
+        cells = by_place[place]
+        if not cells:
+            continue
         shown = columns.get(place, [])[:MOST_COLUMNS]
         rows: list[ListedCell] = []
         for cell in sorted(cells, key=lambda cell: order.get(cell.spec.transport, len(order)) if cell.spec else 0):

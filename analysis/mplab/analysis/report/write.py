@@ -1,9 +1,10 @@
 """Write the folder ``report`` of a run: the page, figures (SVG), data (CSV) and ``summary.json``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from jinja2 import Environment
 from markupsafe import Markup
 
 from mplab.analysis.figures.style import Drawing, inline
@@ -26,6 +27,12 @@ OUTCOME_WORDS = {
     "missing": "not run yet",
 }
 
+SCENARIOS = "scenarios"
+"""Folder of the pages of scenarios in ``report``."""
+
+MOST_SECTIONS = 3
+"""Maximum number of sections (scenario and link condition) on the first page; with more, each scenario has a page."""
+
 
 @dataclass(frozen=True)
 class Section:
@@ -46,6 +53,20 @@ class Section:
         ]
 
 
+@dataclass(frozen=True)
+class ScenarioPage:
+    """The page of a scenario in the folder `SCENARIOS`, with a section for each of its link conditions."""
+
+    file: str
+    title: str
+    sections: tuple[Section, ...]
+
+    @property
+    def metrics(self) -> int:
+        """Return the number of metrics of the scenario."""
+        return len({table.metric for section in self.sections for table in section.tables})
+
+
 def write_report(analysis: Analysis, drawings: Sequence[Drawing]) -> None:
     """Write the run's report, and remove files of an earlier report that the new one does not have.
 
@@ -63,7 +84,10 @@ def write_report(analysis: Analysis, drawings: Sequence[Drawing]) -> None:
     _remove_others(folder / "data", {f"{stem}.csv" for stem in stems | set(data.STEMS)})
     write_json(folder / "summary.json", summary_content(analysis, conclusions))
     _write_cells(folder, analysis)
-    write_text(folder / "index.html", render(analysis, conclusions, drawings))
+    pages = render(analysis, conclusions, drawings)
+    for name in sorted(pages, reverse=True):  # the first page last: it links to the others
+        write_text(folder / name, pages[name])
+    _remove_others(folder / SCENARIOS, {Path(name).name for name in pages if name.startswith(f"{SCENARIOS}/")})
 
 
 def _write_cells(folder: Path, analysis: Analysis) -> None:
@@ -85,44 +109,98 @@ def _write_cells(folder: Path, analysis: Analysis) -> None:
     _remove_others(folder / FOLDER, {INDEX, *(page_name(cell.id) for cell in run.cells)})
 
 
-def render(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Drawing]) -> str:
-    """Return the page of the report as HTML, which includes style sheet and figures."""
+def render(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Drawing]) -> Mapping[str, str]:
+    """Return the pages of the report as HTML: path in the folder ``report`` → text.
+
+    ``index.html`` includes style sheet and figures. A run with more than `MOST_SECTIONS` sections has also a page for
+    each scenario.
+    """
+    sections = list(_sections(analysis, drawings))
+    pages = _pages(sections) if len(sections) > MOST_SECTIONS else []
     environment = page_environment()
-    environment.globals["svg"] = lambda drawing: Markup(inline(drawing))  # noqa: S704 - our own figure
     environment.filters["plural"] = plural
+    content = _content(analysis, conclusions, drawings) | {"pages": pages}
+    rendered = {"index.html": _page(environment, analysis, content, sections=[] if pages else sections)}
+    for page in pages:
+        text = _page(environment, analysis, content, sections=page.sections, only=page, root="../")
+        rendered[f"{SCENARIOS}/{page.file}"] = text
+    return rendered
+
+
+def _page(
+    environment: Environment,
+    analysis: Analysis,
+    content: Mapping[str, object],
+    *,
+    sections: Sequence[Section],
+    only: ScenarioPage | None = None,
+    root: str = "",
+) -> str:
+    """Return a page of the report: the first one, or that of a scenario (``only``).
+
+    ``root`` is the path from the page's folder to the folder ``report``: "" or ``../``.
+    """
+    cells, anchors = {cell.id for cell in analysis.run.cells}, Anchors(analysis)
+
+    def cell_link(cell: str) -> Markup:
+        name = Markup("<code>{}</code>").format(cell)
+        page = f"{root}{FOLDER}/{page_name(cell)}"
+        return Markup('<a href="{}">{}</a>').format(page, name) if cell in cells else name
+
+    def list_of(scenario: str, link: str, transport: str) -> str:
+        return f"{root}{FOLDER}/{INDEX}#{anchors.of(scenario, link, transport)}"
+
+    environment.globals.update(
+        svg=lambda drawing: Markup(inline(drawing)),  # noqa: S704 - our own figure
+        cell_link=cell_link,
+        list_of=list_of,
+    )
+    return environment.get_template("report.html.j2").render(content, sections=sections, only=only, root=root)
+
+
+def _content(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Drawing]) -> dict[str, object]:
+    """Return what all pages of the report can show, by its name in the template."""
     run = analysis.run
     counts = run.counts
-    return environment.get_template("report.html.j2").render(
-        css=page_css(),
-        run=run,
-        experiment=run.manifest.experiment,
-        title=run.manifest.experiment.title or run.manifest.experiment.name,
-        counts=[(o, n, OUTCOME_WORDS.get(o, "")) for o, n in counts.items() if n],
-        planned=len(run.cells),
-        duration=duration(run.duration_s),
-        warnings=conclusions.warnings,
-        answers=conclusions.answers,
-        claims=view.claim_tables(analysis, conclusions.claims),
-        budgets=conclusions.budgets,
-        several_links=analysis.several_links,
-        sections=list(_sections(analysis, drawings)),
-        figures={
+    return {
+        "css": page_css(),
+        "run": run,
+        "experiment": run.manifest.experiment,
+        "title": run.manifest.experiment.title or run.manifest.experiment.name,
+        "counts": [(o, n, OUTCOME_WORDS.get(o, "")) for o, n in counts.items() if n],
+        "planned": len(run.cells),
+        "duration": duration(run.duration_s),
+        "warnings": conclusions.warnings,
+        "answers": conclusions.answers,
+        "claims": view.claim_tables(analysis, conclusions.claims),
+        "budgets": conclusions.budgets,
+        "several_links": analysis.several_links,
+        "figures": {
             name: [drawing for drawing in drawings if drawing.section == name]
             for name in ("gain", "share", "traces", "links", "timeline", "paper")
         },
-        circumstances=view.circumstances(run),
-        scenarios=view.scenario_lines(run),
-        transports=view.transport_lines(run),
-        link_rows=view.link_rows(run),
-        not_ok=view.cells_not_ok(run),
-        retries=view.retries(run),
-        cell_warnings=view.cell_warnings(run),
-        problems=analysis.problems,
-        data_stems=data.STEMS,
-        statistics=GLOSSARY,
-        contrast_columns=PAGE_COLUMNS,
-        metrics=_glossary(analysis),
-    )
+        "circumstances": view.circumstances(run),
+        "scenarios": view.scenario_lines(run),
+        "transports": view.transport_lines(run),
+        "link_rows": view.link_rows(run),
+        "not_ok": view.cells_not_ok(run),
+        "retries": view.retries(run),
+        "cell_warnings": view.cell_warnings(run),
+        "problems": analysis.problems,
+        "data_stems": data.STEMS,
+        "statistics": GLOSSARY,
+        "contrast_columns": PAGE_COLUMNS,
+        "metrics": _glossary(analysis),
+    }
+
+
+def _pages(sections: Sequence[Section]) -> list[ScenarioPage]:
+    """Return a page for each scenario, with its sections."""
+    names = dict.fromkeys(section.scenario for section in sections)
+    return [
+        ScenarioPage(f"scenario-{number}.html", name, tuple(s for s in sections if s.scenario == name))
+        for number, name in enumerate(names, 1)
+    ]
 
 
 def _sections(analysis: Analysis, drawings: Sequence[Drawing]) -> Iterator[Section]:
