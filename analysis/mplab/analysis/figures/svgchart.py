@@ -15,8 +15,8 @@ from matplotlib.ticker import MaxNLocator
 from mplab.analysis.figures.shapes.cdf import Floats
 from mplab.analysis.figures.shapes.common import Axis
 
-WIDTH, HEIGHT = 720, 250
-LEFT, RIGHT, TOP, BOTTOM = 62, 12, 10, 40
+WIDTH, HEIGHT = 600, 240
+LEFT, RIGHT, TOP, BOTTOM = 76, 12, 10, 42
 """Margins, in units of the drawing."""
 
 MARK = 3.0
