@@ -3,11 +3,20 @@
 import itertools
 from collections.abc import Iterator, Sequence
 
-COLOURS = ("#882255", "#44aa99", "#ddcc77", "#332288", "#999933", "#aa4499", "#117733", "#cc6677")
-"""Paul Tol's colour-blind safe "muted" scheme."""
+BLUE, VERMILION, GREEN, PURPLE, OLIVE, SKY, GREY = PALETTE = (
+    "#0072B2", "#C55200", "#00886A", "#C06A9A", "#8A7A1F", "#3A7FD5", "#777777",
+)  # fmt: skip
+"""Colours of figures: Okabe & Ito's hues, distinguishable with any colour vision, in a narrower range of lightness.
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
-"""Okabe & Ito's colours, distinguishable with any colour vision (without black and yellow)."""
+Each has a contrast of at least 3:1 with the white page and with the dark page (WCAG 2.2, 1.4.11), so that a colour is
+the same on both. All other colours of data in figures keep to this rule.
+"""
+
+VIOLET, BROWN, TEAL, RED = "#8B5FBF", "#A0642C", "#1F8A9C", "#D1495B"
+"""Further colours under the same rule, for many series; less different from each other than those of `PALETTE`."""
+
+COLOURS = ("#A8507A", "#1F8A9C", "#8A7A1F", "#7B68C8", "#6F8A1C", "#AA4499", "#3D8B4F", "#CC6677")
+"""Colours of further variants of a transport: Paul Tol's hues "muted", under the same rule."""
 
 MARKERS_OF_FIGURES = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8")
 """All Matplotlib markers that figures use."""

@@ -16,8 +16,8 @@ from tests.unit.analysis.traces import Trace
 START = 1_790_000_000.0
 CELL_SECONDS = 6.0
 WIFI = {"label": "sptcp-wifi", "name": "sptcp-wifi", "title": "TCP over WiFi", "colour": "#0072B2", "marker": "o"}
-LTE = {"label": "sptcp-lte", "name": "sptcp-lte", "title": "TCP over LTE", "colour": "#E69F00", "marker": "s"}
-MPTCP = {"label": "mptcp", "name": "mptcp", "title": "Multipath TCP", "colour": "#009E73", "marker": "D"}
+LTE = {"label": "sptcp-lte", "name": "sptcp-lte", "title": "TCP over LTE", "colour": "#C55200", "marker": "s"}
+MPTCP = {"label": "mptcp", "name": "mptcp", "title": "Multipath TCP", "colour": "#00886A", "marker": "D"}
 TRANSPORTS = (WIFI, LTE, MPTCP)
 SIZES = ("10 kB", "1 MB", "10 MB")
 BASE_SECONDS = {"10 kB": 0.21, "1 MB": 1.42, "10 MB": 12.4}

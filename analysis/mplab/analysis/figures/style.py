@@ -1,9 +1,10 @@
 """Define the style of all figures: sizes, colours, and SVG whose bytes depend only on the data."""
 
+import html
 import io
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,12 +13,21 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from mplab.analysis.metric import Metric
-from mplab.analysis.text import percent, slug
+from mplab.analysis.statistics.summaries import Group
+from mplab.analysis.text import MINUS, THIN_SPACE, percent, slug
+from mplab.format.palette import BLUE, GREEN, GREY, PURPLE, SKY, VERMILION
 
-WIDTH_IN, TITLE_IN, TITLE_SIZE = 7.2, 0.3, 11.0
-INK, QUIET, GRID, BAND = "#1c2430", "#5b6675", "#e4e7ec", "#d9efe4"
+WIDTH_IN = 6.0
+INK, QUIET, GRID, BAND, EDGE = "#1c2430", "#5b6675", "#e4e7ec", "#d9efe4", "#7f8a98"
+ON_COLOUR = "#fefefe"
+"""Colour of text on a bar: it stays nearly white on a dark page, on which white becomes the colour of the page."""
+
+PAGE_COLOURS = {INK: "ink", QUIET: "quiet", GRID: "grid", BAND: "band", EDGE: "edge", "#ffffff": "figure"}
+"""Colour of a figure → the CSS variable (``--NAME``) of the page that replaces it in an inlined figure."""
+
 LINE_WIDTH, MARKER_SIZE = 1.6, 5.0
 MAX_FACETS = 6
 """Maximum number of facets in a drawing; for a metric with more label values, one facet shows the values' medians."""
@@ -26,8 +36,19 @@ FACET_COLUMNS = 3
 QUARTERS = ((0, 0.25, 0.5, 0.75, 1), ("0", "25 %", "50 %", "75 %", "100 %"))
 """(positions, labels) of the ticks of an axis with shares."""
 
-INTERFACE_COLOURS = {"wlan0": "#0072B2", "rmnet0": "#E69F00"}
-OTHER_INTERFACE_COLOURS = ("#CC79A7", "#56B4E9", "#009E73", "#999999")
+FEW = 10
+"""Number of values below which every value is drawn with median and interval, instead of a distribution and a box."""
+
+LOG_FROM = 10.0
+"""Ratio of the largest to the smallest value from which a shared axis of values is logarithmic."""
+ZERO_FROM = 0.6
+"""An axis starts at 0 unless the smallest value is more than this share of the largest."""
+EVEN_BELOW = 3.0
+"""Ratio of the limits of an axis below which a logarithmic axis becomes a linear one: the two look the same."""
+MIN_TICKS = 3
+
+INTERFACE_COLOURS = {"wlan0": BLUE, "rmnet0": VERMILION}
+OTHER_INTERFACE_COLOURS = (PURPLE, SKY, GREEN, GREY)
 
 STYLE: Any = {
     "svg.fonttype": "none",
@@ -40,7 +61,7 @@ STYLE: Any = {
     "axes.titlelocation": "left",
     "axes.labelsize": 9.0,
     "axes.labelcolor": INK,
-    "axes.edgecolor": "#9aa4b2",
+    "axes.edgecolor": EDGE,
     "axes.linewidth": 0.8,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -64,6 +85,8 @@ STYLE: Any = {
 }
 
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+_CELLS = "cells-"
+"""Start of the temporary SVG identifiers of artists whose marks name their cells."""
 _WEB_FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 
 
@@ -91,12 +114,14 @@ class Drawing:
 class Canvas:
     """A figure in progress: ``with Canvas(title, height_in) as canvas`` applies the style inside the block.
 
-    ``height_in`` is the height without the title, inches.
+    ``title`` names the figure for screen readers and file viewers, and is not drawn: a page has a heading or a caption.
+    ``height_in`` is the height, inches.
     """
 
     title: str
     height_in: float
     figure: Figure = field(init=False)
+    _cells: dict[str, list[tuple[str, str]]] = field(init=False, default_factory=dict)
 
     def __enter__(self) -> "Canvas":
         """Set matplotlib's parameters to `STYLE`, create the empty figure, and return this object."""
@@ -104,7 +129,7 @@ class Canvas:
         self._context.__enter__()
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)
-        self.figure = Figure(figsize=(WIDTH_IN, self.height_in + TITLE_IN), layout="constrained")
+        self.figure = Figure(figsize=(WIDTH_IN, self.height_in), layout="constrained")
         FigureCanvasSVG(self.figure)
         return self
 
@@ -123,7 +148,7 @@ class Canvas:
         return axes[:count]
 
     def legend(self, handles: Sequence[Artist], columns: int = 4) -> None:
-        """Draw one legend above all axes, below the figure's title."""
+        """Draw one legend above all axes."""
         self.figure.legend(
             handles=list(handles),
             loc="outside upper left",
@@ -131,19 +156,24 @@ class Canvas:
             borderaxespad=0.2,
             borderpad=0.1,
             handlelength=1.8,
-            title=self.title,
-            alignment="left",
-            title_fontproperties={"weight": "bold", "size": TITLE_SIZE},
         )
+
+    def name_cells(self, artist: Artist, cells: Sequence[tuple[str, str]]) -> None:
+        """Name the cells that the marks of ``artist`` stand for: (cell, text of the tooltip) of each, in order.
+
+        Each mark becomes an SVG group of class ``cell``, with the attribute ``data-cell`` and a ``<title>``. The artist
+        is a `Line2D` with markers, all of them inside the figure, or a patch, such as a bar.
+        """
+        name = f"{_CELLS}{len(self._cells)}"
+        artist.set_gid(name)
+        self._cells[name] = list(cells)
 
     def svg(self, stem: str) -> str:
         """Return the figure as SVG, without date and program name; its identifiers depend only on ``stem``."""
-        if not self.figure.legends:
-            self.figure.suptitle(self.title, x=0.01, ha="left", fontsize=TITLE_SIZE, fontweight="bold")
         buffer = io.BytesIO()
         with matplotlib.rc_context({"svg.hashsalt": stem}):
-            self.figure.savefig(buffer, format="svg", metadata=_NO_METADATA)
-        return _tidy(buffer.getvalue().decode())
+            self.figure.savefig(buffer, format="svg", metadata=_NO_METADATA | {"Title": self.title})
+        return _with_cells(_tidy(buffer.getvalue().decode()), self._cells)
 
 
 def panel_title(scenario: str, link: str, title: str) -> str:
@@ -155,6 +185,54 @@ def percent_axis(axes: Axes) -> None:
     """Label the x axis, which has fractions, in percent, with at most five intervals."""
     axes.locator_params(axis="x", nbins=5)
     axes.xaxis.set_major_formatter(lambda value, _: percent(round(value, 6)))
+
+
+def value_axis(all_axes: Sequence[Axes], values: Sequence[float], label: str) -> None:
+    """Dress the x axis of a metric's values, which ``all_axes`` share; the label says if it is not linear from 0.
+
+    Values over a factor of `LOG_FROM` have a logarithmic axis. Other axes start at 0, unless all values would then be
+    in a small part of the axis (`ZERO_FROM`), or some are negative.
+    """
+    low, high = min(values), max(values)
+    note = ""
+    for axes in all_axes:
+        if low > 0 and high / low >= LOG_FROM:
+            axes.set_xlim(low / 1.15, high * 1.15)
+            note = ", log scale" if log_axis(axes, "x") else ""
+            continue
+        axes.locator_params(axis="x", nbins=5)
+        if low >= 0 and (low <= ZERO_FROM * high or high == 0):
+            axes.set_xlim(0, high * 1.06 or 1)
+        else:
+            axes.margins(x=0.08)
+            note = ", axis does not start at 0" if low > 0 else ""
+    for axes in all_axes:
+        axes.set_xlabel(label + note)
+
+
+def log_axis(axes: Axes, side: Literal["x", "y"]) -> bool:
+    """Make an axis logarithmic, with at least `MIN_TICKS` ticks between its limits; return whether it is.
+
+    An axis whose limits differ by less than a factor of `EVEN_BELOW` stays linear: its ticks would not show the scale.
+    """
+    axis = axes.xaxis if side == "x" else axes.yaxis
+    low, high = (float(end) for end in axis.get_view_interval())
+    if low > 0 and high / low < EVEN_BELOW:
+        axes.set(**{f"{side}scale": "linear"})
+        axis.set_major_locator(MaxNLocator(nbins=5))
+        return False
+    axes.set(**{f"{side}scale": "log"})
+    low, high = (float(end) for end in axis.get_view_interval())
+    for steps in ((1.0,), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)):
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        ticks = [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
+        if len(ticks) >= MIN_TICKS:
+            break
+    axis.set_major_locator(FixedLocator(ticks[:: max(1, len(ticks) // 6)]))
+    axis.set_minor_locator(LogLocator(subs="auto", numticks=20) if len(steps) == 1 else NullLocator())
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(lambda value, _: short_number(value))
+    return True
 
 
 def share_axis(axes: Axes) -> None:
@@ -179,14 +257,35 @@ def facet_rows(count: int) -> int:
     return math.ceil(count / FACET_COLUMNS)
 
 
+def has_few(panel: Sequence[Group]) -> bool:
+    """Return whether every transport of a panel has fewer than `FEW` values in each group."""
+    return all(len(series.values) < FEW for group in panel for series in group.measured)
+
+
+def title_below(canvas: Canvas, all_axes: Sequence[Axes]) -> None:
+    """Replace the x axis titles of several facets by a common title below them: in narrow facets they would overlap."""
+    if len(all_axes) > 1:
+        title = all_axes[-1].get_xlabel()
+        for axes in all_axes:
+            axes.set_xlabel("")
+        canvas.figure.supxlabel(title, fontsize=9.0, color=INK)
+
+
+def short_number(value: float) -> str:
+    """Return a number with up to three significant digits, from 100 on as an integer: ``0.1``, ``50``, ``20 000``."""
+    text = f"{value:,.0f}".replace(",", THIN_SPACE) if abs(value) >= 100 else f"{value:.3g}"
+    mantissa, _, exponent = text.partition("e")
+    return (f"{mantissa}e{int(exponent)}" if exponent else text).replace("-", MINUS)
+
+
 def axis_title(metric: Metric) -> str:
     """Return the metric's title, with its unit if it has one: ``Download time (s)``."""
     return f"{metric.title} ({metric.unit})" if metric.unit else metric.title
 
 
 def direction(metric: Metric) -> str:
-    """Return ``Less is better.`` or ``More is better.``, depending on the metric; "" if neither is better."""
-    return {"lower": "Less is better.", "higher": "More is better.", "neither": ""}[metric.better]
+    """Return ``Lower is better.`` or ``Higher is better.``, depending on the metric; "" if neither is better."""
+    return {"lower": "Lower is better.", "higher": "Higher is better.", "neither": ""}[metric.better]
 
 
 def interface_colour(name: str, others: Sequence[str] = ()) -> str:
@@ -198,16 +297,54 @@ def interface_colour(name: str, others: Sequence[str] = ()) -> str:
 
 
 def inline(drawing: Drawing) -> str:
-    """Return a drawing's SVG for an HTML page: without prolog, and with identifiers that are unique in the page."""
+    """Return a drawing's SVG for an HTML page.
+
+    It has no prolog, and its identifiers are unique in the page. The page's CSS variables set the colours that are not
+    of data (`PAGE_COLOURS`), so that the figure follows a dark page.
+    """
     start = drawing.svg.index("<svg")
-    svg = drawing.svg[start:]
+    svg = re.sub(r"\s*<title>.*?</title>", "", drawing.svg[start:], count=1, flags=re.DOTALL)
     prefix = slug(drawing.stem)
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
     svg = re.sub(r"url\(#", f"url(#{prefix}-", svg)
-    label = drawing.title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    svg = re.sub(r'(?<=style=")[^"]*', lambda style: _COLOUR.sub(_page_colour, style[0]), svg)
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', r"<svg \1", _attributes_first(svg), count=1)
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+    # The children of an image are no content for a screen reader; marks that name their cells are.
+    role = "group" if 'class="cell"' in svg else "img"
+    return svg.replace("<svg ", f'<svg role="{role}" aria-label="{html.escape(drawing.title)}" ', 1)
+
+
+_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
+
+
+def _page_colour(match: re.Match[str]) -> str:
+    name = PAGE_COLOURS.get(match[0])
+    return f"var(--{name})" if name else match[0]
+
+
+def _with_cells(svg: str, cells: Mapping[str, Sequence[tuple[str, str]]]) -> str:
+    """Wrap each mark of the artists that `Canvas.name_cells` named; an artist with another number of marks is skipped.
+
+    An SVG writer leaves out marks that are outside the figure; the others could then not be assigned.
+    """
+
+    def wrap(match: re.Match[str]) -> str:
+        named, content = cells[match["name"]], match["content"]
+        shape, end, drawn = content.rpartition("</defs>")  # the shape of the markers
+        if len(_MARK.findall(drawn)) != len(named):
+            return f"<g>{content}"
+        each = iter(named)
+        return "<g>" + shape + end + _MARK.sub(lambda mark: _group(mark[0], *next(each)), drawn)
+
+    return re.sub(rf'<g id="(?P<name>{_CELLS}\d+)">(?P<content>.*?)(?=<g id="|</svg>)', wrap, svg, flags=re.DOTALL)
+
+
+_MARK = re.compile(r"<(?:use|path)\b[^>]*/>")
+
+
+def _group(mark: str, cell: str, text: str) -> str:
+    return f'<g class="cell" data-cell="{html.escape(cell)}"><title>{html.escape(text)}</title>{mark}</g>'
 
 
 def _attributes_first(svg: str) -> str:

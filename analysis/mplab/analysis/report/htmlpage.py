@@ -39,6 +39,12 @@ def _text(name: str) -> Markup:
     return Markup(text)  # noqa: S704 - our own file
 
 
+def page_script() -> Markup:
+    """Return the text of the script, for inclusion in a page: the page works without it."""
+    script = (Path(__file__).parent / "templates" / "page.js").read_text(encoding="utf-8")
+    return Markup(script)  # noqa: S704 - our own file
+
+
 GLOSSARY = (
     (
         "n",

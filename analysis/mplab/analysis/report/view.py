@@ -174,6 +174,14 @@ def link_rows(run: Run) -> list[LinkRow]:
     return [_link_row(run, list(rows)) for _, rows in groupby(measurements(run), key=key)]
 
 
+def link_verdict(run: Run) -> str:
+    """Return a sentence with the number of probes whose measured value is within the tolerance."""
+    probes = measurements(run)
+    inside = sum(abs(m.deviation) <= tolerance_of(run, m.kind) for m in probes)
+    whole = "All" if inside == len(probes) else f"{inside} of"
+    return f"{whole} {plural(len(probes), 'measured value')} are within the tolerance ({_tolerances(run)})."
+
+
 def circumstances(run: Run) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return (title, [(name, value), …]) of the tables on the run, the host and the versions."""
     manifest, experiment = run.manifest, run.manifest.experiment

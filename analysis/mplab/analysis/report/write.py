@@ -1,6 +1,7 @@
 """Write the folder ``report`` of a run: the page, figures (SVG), data (CSV) and ``summary.json``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +11,13 @@ from markupsafe import Markup
 from mplab.analysis.figures.style import Drawing, inline
 from mplab.analysis.files import csv_text, write_json, write_text
 from mplab.analysis.metric import describe_limits
+from mplab.analysis.record.run import Run
 from mplab.analysis.report import data, view
 from mplab.analysis.report.cellindex import INDEX, Anchors, cell_tables
 from mplab.analysis.report.cellpage import FOLDER, page_name, render_pages
 from mplab.analysis.report.data import PAGE_COLUMNS
-from mplab.analysis.report.htmlpage import GLOSSARY, STYLE_SHEET, cell_css, page_css, page_environment
+from mplab.analysis.report.htmlpage import GLOSSARY, STYLE_SHEET, cell_css, page_css, page_environment, page_script
+from mplab.analysis.report.sources import Citations
 from mplab.analysis.report.summary import Conclusions, conclude, summary_content
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import duration, plural
@@ -27,6 +30,7 @@ OUTCOME_WORDS = {
     "missing": "not run yet",
 }
 
+FIRST_PAGE = "index.html"
 SCENARIOS = "scenarios"
 """Folder of the pages of scenarios in ``report``."""
 
@@ -85,8 +89,8 @@ def write_report(analysis: Analysis, drawings: Sequence[Drawing]) -> None:
     write_json(folder / "summary.json", summary_content(analysis, conclusions))
     _write_cells(folder, analysis)
     pages = render(analysis, conclusions, drawings)
-    for name in sorted(pages, reverse=True):  # the first page last: it links to the others
-        write_text(folder / name, pages[name])
+    for name, page in pages.items():
+        write_text(folder / name, page)
     _remove_others(folder / SCENARIOS, {Path(name).name for name in pages if name.startswith(f"{SCENARIOS}/")})
 
 
@@ -101,6 +105,7 @@ def _write_cells(folder: Path, analysis: Analysis) -> None:
         title=run.manifest.experiment.title or run.manifest.experiment.name,
         tables=cell_tables(analysis),
         anchors=Anchors(analysis),
+        script=page_script(),
         several_links=analysis.several_links,
     )
     write_text(folder / FOLDER / INDEX, pages)
@@ -110,20 +115,24 @@ def _write_cells(folder: Path, analysis: Analysis) -> None:
 
 
 def render(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Drawing]) -> Mapping[str, str]:
-    """Return the pages of the report as HTML: path in the folder ``report`` → text.
+    """Return the pages of the report as HTML: path in the folder ``report`` → text; the first page is the last item.
 
-    ``index.html`` includes style sheet and figures. A run with more than `MOST_SECTIONS` sections has also a page for
+    `FIRST_PAGE` includes style sheet and figures. A run with more than `MOST_SECTIONS` sections has also a page for
     each scenario.
     """
     sections = list(_sections(analysis, drawings))
     pages = _pages(sections) if len(sections) > MOST_SECTIONS else []
     environment = page_environment()
     environment.filters["plural"] = plural
+    citations = Citations()
+    environment.globals["cite"], environment.globals["sources"] = citations.cite, citations.sources
     content = _content(analysis, conclusions, drawings) | {"pages": pages}
-    rendered = {"index.html": _page(environment, analysis, content, sections=[] if pages else sections)}
+    rendered = {}
     for page in pages:
         text = _page(environment, analysis, content, sections=page.sections, only=page, root="../")
         rendered[f"{SCENARIOS}/{page.file}"] = text
+    # The first page is last: it lists the sources that any page cites.
+    rendered[FIRST_PAGE] = _page(environment, analysis, content, sections=[] if pages else sections)
     return rendered
 
 
@@ -151,11 +160,25 @@ def _page(
         return f"{root}{FOLDER}/{INDEX}#{anchors.of(scenario, link, transport)}"
 
     environment.globals.update(
-        svg=lambda drawing: Markup(inline(drawing)),  # noqa: S704 - our own figure
+        svg=lambda drawing: Markup(_linked(inline(drawing), cells, root)),  # noqa: S704 - our own figure
         cell_link=cell_link,
         list_of=list_of,
     )
     return environment.get_template("report.html.j2").render(content, sections=sections, only=only, root=root)
+
+
+_MARK_OF_CELL = re.compile(r'(<g class="cell" data-cell="([^"]*)">)(.*?)(</g>)', re.DOTALL)
+
+
+def _linked(svg: str, cells: Collection[str], root: str) -> str:
+    """Make each mark of a figure that names its cell a link to the page of this cell."""
+
+    def link(match: re.Match[str]) -> str:
+        start, cell, mark, end = match.groups()
+        page = f"{root}{FOLDER}/{page_name(cell)}"
+        return f'{start}<a href="{page}">{mark}</a>{end}' if cell in cells else match[0]
+
+    return _MARK_OF_CELL.sub(link, svg)
 
 
 def _content(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Drawing]) -> dict[str, object]:
@@ -164,6 +187,9 @@ def _content(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Dr
     counts = run.counts
     return {
         "css": page_css(),
+        "script": page_script(),
+        "date": run.manifest.started[:10],
+        "citation": citation(run),
         "run": run,
         "experiment": run.manifest.experiment,
         "title": run.manifest.experiment.title or run.manifest.experiment.name,
@@ -183,6 +209,7 @@ def _content(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Dr
         "scenarios": view.scenario_lines(run),
         "transports": view.transport_lines(run),
         "link_rows": view.link_rows(run),
+        "link_verdict": view.link_verdict(run),
         "not_ok": view.cells_not_ok(run),
         "retries": view.retries(run),
         "cell_warnings": view.cell_warnings(run),
@@ -201,6 +228,18 @@ def _pages(sections: Sequence[Section]) -> list[ScenarioPage]:
         ScenarioPage(f"scenario-{number}.html", name, tuple(s for s in sections if s.scenario == name))
         for number, name in enumerate(names, 1)
     ]
+
+
+def citation(run: Run) -> str:
+    """Return the reference of a run's report, for a list of references."""
+    manifest = run.manifest
+    title = (manifest.experiment.title or manifest.experiment.name).rstrip(".")
+    version = manifest.versions.get("mplab", "")
+    return (
+        f"The mplab developers. mplab{f' {version}' if version else ''}: automated experiments on multipath transport "
+        f"for phones. Software, {manifest.started[:4] or 'no date'}. Report of run {manifest.run_id}: {title}. "
+        f"Seed {manifest.experiment.seed}."
+    )
 
 
 def _sections(analysis: Analysis, drawings: Sequence[Drawing]) -> Iterator[Section]:

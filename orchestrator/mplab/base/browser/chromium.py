@@ -71,9 +71,9 @@ def switches(profile: Path, *, muted: bool = True, driven: str = BY_PIPE) -> lis
     return [*_SWITCHES, *own, *sound]
 
 
-def printing_switches(profile: Path, target: Path) -> list[str]:
-    """Return the command line switches of a browser that prints one page as PDF into the file `target` and exits."""
-    return [*_SWITCHES, *_own(profile), "--no-pdf-header-footer", f"--print-to-pdf={target}"]
+def own_switches(profile: Path) -> list[str]:
+    """Return the command line switches of a browser outside of a phone that shows mplab's own pages."""
+    return [*_SWITCHES, *_own(profile), BY_PORT]
 
 
 def _own(profile: Path) -> list[str]:

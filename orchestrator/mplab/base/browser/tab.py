@@ -3,6 +3,7 @@
 The Chrome DevTools Protocol has the HTTP endpoints ``/json/version`` and ``/json/list``, and one websocket per page.
 """
 
+import base64
 import contextlib
 import http.client
 import json
@@ -139,6 +140,32 @@ class Tab:
                     str(thrown.get("exception", {}).get("description") or thrown["text"]).splitlines()[0]
                 )
             return answer["result"].get("value")
+
+    def pdf(self, *, header: str, footer: str, timeout_s: float) -> bytes:
+        """Return the page as a tagged PDF with an outline of its headings, in the paper size of its style sheet.
+
+        Args:
+            header: HTML at the top of each page, with its own style; an element of the class ``pageNumber`` or
+                ``totalPages`` gets the number.
+            footer: HTML at the bottom of each page.
+            timeout_s: maximum time, seconds.
+
+        Raises:
+            StepError: the page was not printed in time.
+        """
+        with self._step("printing"):
+            answer = self._session.command(
+                "Page.printToPDF",
+                timeout_s=timeout_s,
+                displayHeaderFooter=True,
+                headerTemplate=header,
+                footerTemplate=footer,
+                printBackground=True,
+                preferCSSPageSize=True,
+                generateTaggedPDF=True,
+                generateDocumentOutline=True,
+            )
+            return base64.b64decode(answer["data"])
 
     def network_events(self) -> Sequence[Event]:
         """Return the DevTools events of the domains Network and Page that arrived since the last call."""

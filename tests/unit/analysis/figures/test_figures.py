@@ -1,5 +1,6 @@
 """Every figure, over every kind of run that can exist."""
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from functools import cache
@@ -10,17 +11,22 @@ import matplotlib
 import pytest
 
 from mplab.analysis.figures.catalog import draw_all
-from mplab.analysis.figures.style import Drawing, inline
+from mplab.analysis.figures.style import PAGE_COLOURS, Drawing, inline
 from mplab.analysis.record.run import read_run
+from mplab.analysis.report import htmlpage as pages
 from mplab.analysis.scores.plugins import load
 from mplab.analysis.scores.scoring import score_cell
 from mplab.analysis.scores.shares import interface_shares
 from mplab.analysis.statistics.summaries import Analysis, summarise
+from mplab.drivers.transport import DRIVERS
+from mplab.drivers.transport.mpflex.driver import LOOKS
+from mplab.format.palette import BROWN, COLOURS, PALETTE, RED, TEAL, VIOLET
 from tests.unit.analysis.synthetic import LTE, MPTCP, SIZES, WIFI, Synthetic
 
 Drawn = Callable[[str], list[Drawing]]
 RUNS: dict[str, dict[str, Any]] = {
     "five repetitions": {},
+    "ten repetitions": {"repetitions": 10, "labels": ["10 kB", "1 MB"]},
     "one repetition": {"repetitions": 1, "labels": ["1 MB"]},
     "one transport": {"transports": (MPTCP,), "repetitions": 3, "labels": ["1 MB"]},
     "no multipath": {"transports": (WIFI, LTE), "repetitions": 3, "labels": ["1 MB"]},
@@ -77,15 +83,60 @@ def test_a_run_with_all_has_all_figures(drawn: Drawn) -> None:
     drawings = {drawing.stem: drawing for drawing in drawn("five repetitions")}
     assert set(drawings) == {
         "gain",
-        *(f"{kind}-files-baseline-{m}" for kind in ("cdf", "box") for m in ("time", "goodput", "flows")),
+        *(f"strip-files-baseline-{m}" for m in ("time", "goodput", "flows")),
         "byte-share-baseline",
         "links",
         "timeline",
         *(f"trace-{n}" for n in ("bytes-over-time", "rtt-samples", "join-delay", "time-sequence", "waterfall")),
     }
-    assert "TCP over WiFi" in drawings["cdf-files-baseline-time"].svg
-    assert "Download time (s)" in drawings["cdf-files-baseline-time"].svg
-    assert drawings["cdf-files-baseline-time"].metric == "time"
+    strip = drawings["strip-files-baseline-time"]
+    assert "TCP over WiFi" in strip.svg
+    assert "Download time (s), log scale" in strip.svg
+    assert strip.metric == "time"
+
+
+def test_many_values_have_a_distribution_and_boxes(drawn: Drawn) -> None:
+    stems = {drawing.stem for drawing in drawn("ten repetitions")}
+    assert {"cdf-files-baseline-time", "box-files-baseline-time"} <= stems
+    assert not [stem for stem in stems if stem.startswith("strip-")]
+
+
+def test_each_mark_names_its_cell(drawn: Drawn) -> None:
+    for stem in ("strip-files-baseline-time", "timeline", "links"):
+        (drawing,) = (d for d in drawn("five repetitions") if d.stem == stem)
+        root = ET.fromstring(inline(drawing))  # noqa: S314 - our own
+        marks = [group for group in root.iter() if group.get("class") == "cell"]
+        place = drawing.columns.index("cell")
+        assert sorted(mark.get("data-cell", "") for mark in marks) == sorted(row[place] for row in drawing.rows)
+        for mark in marks:
+            assert mark[0].tag.endswith("title")
+            assert str(mark[0].text).startswith(f"{mark.get('data-cell')}: ")
+
+
+def test_an_inlined_figure_follows_a_dark_page(drawn: Drawn) -> None:
+    for drawing in drawn("five repetitions"):
+        inlined = inline(drawing)
+        assert "var(--ink)" in inlined
+        assert not [colour for colour in PAGE_COLOURS if colour in inlined]
+
+
+def _luminance(colour: str) -> float:
+    """Return the relative luminance of WCAG 2.2."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_colours_of_data_are_seen_on_both_pages() -> None:
+    own = [driver.colour for driver in DRIVERS.values()]
+    own += [look.colour for look in LOOKS.values()]
+    style = (Path(pages.__file__).parent / "templates" / "report.css").read_text()
+    dark = re.findall(r"--figure: (#[0-9a-f]{6})", style)
+    assert len(dark) == 2, "of the light and of the dark page"
+    for colour in (*PALETTE, *COLOURS, VIOLET, BROWN, TEAL, RED, *own):
+        for page in dark:
+            light, low = sorted((_luminance(colour), _luminance(page)), reverse=True)
+            assert (light + 0.05) / (low + 0.05) >= 3, (colour, page)
 
 
 def test_many_labels_are_pooled_and_ranked(drawn: Drawn) -> None:
@@ -113,4 +164,4 @@ def test_inlined_figures_share_no_identifier(drawn: Drawn) -> None:
     page = [inline(drawing) for drawing in drawn("five repetitions")]
     identifiers = [{e.get("id") for e in ET.fromstring(svg).iter() if e.get("id")} for svg in page]  # noqa: S314
     assert sum(map(len, identifiers)) == len(set().union(*identifiers))
-    assert all('role="img" aria-label="' in svg for svg in page)
+    assert all(re.search(r'<svg role="(img|group)" aria-label="', svg) for svg in page)

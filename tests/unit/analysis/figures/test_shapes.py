@@ -79,8 +79,15 @@ def test_a_logarithmic_axis_of_any_width_has_labelled_ticks(limits: tuple[float,
     axes.set_xlim(*limits)
     Axis("Duration", "s", "log").dress(axes, "x")
     ticks = [tick for tick in axes.get_xticks() if limits[0] <= tick <= limits[1]]
-    assert 2 <= len(ticks) <= 9
-    assert axes.get_xlabel() == "Duration (s)"
+    assert 3 <= len(ticks) <= 9
+    assert axes.get_xlabel() == "Duration (s), log scale"
+
+
+def test_a_logarithmic_axis_of_nearly_equal_values_is_linear() -> None:
+    axes = matplotlib.figure.Figure().subplots()
+    axes.set_xlim(104, 116)
+    Axis("Delay", "ms", "log").dress(axes, "x")
+    assert (axes.get_xscale(), axes.get_xlabel()) == ("linear", "Delay (ms)")
 
 
 def test_networks_have_the_same_look_everywhere() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from matplotlib.patches import Patch
 
 from mplab.analysis.figures.kinds import RunFigure
-from mplab.analysis.figures.style import INK, Canvas, Drawing, interface_colour
+from mplab.analysis.figures.style import INK, ON_COLOUR, Canvas, Drawing, interface_colour
 from mplab.analysis.scores.shares import InterfaceShare
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import slug
@@ -64,7 +64,7 @@ def _svg(analysis: Analysis, shares: list[InterfaceShare], link: str, stem: str)
     bars = list(dict.fromkeys((share.scenario, share.transport) for share in shares))
     interfaces = list(dict.fromkeys(share.interface for share in shares))
     places = _places(bars)
-    with Canvas(TITLE.format(link=link), 0.85 + 0.3 * (max(places.values()) + 1)) as canvas:
+    with Canvas(TITLE.format(link=link), 0.8 + 0.24 * (max(places.values()) + 1)) as canvas:
         axes = canvas.facets(1)[0]
         left = dict.fromkeys(bars, 0.0)
         for share in shares:
@@ -78,7 +78,7 @@ def _svg(analysis: Analysis, shares: list[InterfaceShare], link: str, stem: str)
                     f"{share.share * 100:.0f} %",
                     ha="center",
                     va="center",
-                    color="white" if colour == "#0072B2" else INK,
+                    color=ON_COLOUR,
                     fontsize=8.5,
                 )
             left[bar] += share.share

@@ -8,6 +8,7 @@ from matplotlib.lines import Line2D
 
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import (
+    FACET_COLUMNS,
     LINE_WIDTH,
     MARKER_SIZE,
     MAX_FACETS,
@@ -16,8 +17,11 @@ from mplab.analysis.figures.style import (
     axis_title,
     direction,
     facet_rows,
+    has_few,
     panel_title,
     share_axis,
+    title_below,
+    value_axis,
 )
 from mplab.analysis.statistics.summaries import Analysis, Group
 from mplab.analysis.text import slug
@@ -31,10 +35,13 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
     """Yield a drawing per scenario, link and metric.
 
     The drawing has a facet per combination of labels. If there are more than `MAX_FACETS` of them, a single facet shows
-    the distribution of their medians.
+    the distribution of their medians. A panel of few values (`has_few`) has no drawing: its strip plot shows them all.
     """
     for panel in analysis.panels():
-        yield _pooled(panel) if len(panel) > MAX_FACETS else _facets(panel)
+        if len(panel) > MAX_FACETS:
+            yield _pooled(panel)
+        elif not has_few(panel):
+            yield _facets(panel)
 
 
 def _facets(panel: Sequence[Group]) -> Drawing:
@@ -58,15 +65,16 @@ def _drawing(panel: Sequence[Group], curves: dict[str, list[Curve]], y_title: st
     first = panel[0]
     title = panel_title(first.scenario, first.link, first.metric.title)
     stem = slug("cdf", first.scenario, first.link, first.metric.name)
-    with Canvas(title, 0.75 + 2.35 * facet_rows(len(curves))) as canvas:
-        for index, (axes, (text, lines)) in enumerate(
-            zip(canvas.facets(len(curves), sharey=True), curves.items(), strict=True)
-        ):
+    with Canvas(title, 0.45 + 2.1 * facet_rows(len(curves))) as canvas:
+        all_axes = canvas.facets(len(curves), sharex=True, sharey=True)
+        for index, (axes, (text, lines)) in enumerate(zip(all_axes, curves.items(), strict=True)):
             axes.set_title(text)
             _curves(axes, lines)
-            axes.set_xlabel(axis_title(first.metric))
-            if index % 3 == 0:
+            if index % FACET_COLUMNS == 0:
                 axes.set_ylabel(y_title)
+        everything = [value for lines in curves.values() for _, values in lines for value in values]
+        value_axis(all_axes, everything, axis_title(first.metric))
+        title_below(canvas, all_axes)
         canvas.legend(_handles(curves))
         svg = canvas.svg(stem)
     return Drawing(
@@ -89,7 +97,7 @@ def _drawing(panel: Sequence[Group], curves: dict[str, list[Curve]], y_title: st
 
 
 def _side(group: Group) -> str:
-    return {"Less is better.": "left", "More is better.": "right"}.get(direction(group.metric), "")
+    return {"Lower is better.": "left", "Higher is better.": "right"}.get(direction(group.metric), "")
 
 
 def _steps(values: Sequence[float]) -> tuple[list[float], list[float]]:
@@ -111,8 +119,6 @@ def _curves(axes: Axes, lines: Iterable[Curve]) -> None:
             markeredgewidth=0.6,
         )
     share_axis(axes)
-    axes.margins(x=0.08)
-    axes.locator_params(axis="x", nbins=5)
 
 
 def _handles(curves: dict[str, list[Curve]]) -> list[Line2D]:

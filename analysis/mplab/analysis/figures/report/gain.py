@@ -92,7 +92,7 @@ def _csv(group: Group, series: Series, comparison: UnpairedComparison) -> tuple[
 
 
 def _svg(title: str, stem: str, rows: list[tuple[str, Row]]) -> str:
-    with Canvas(title, 0.95 + 0.26 * len(rows)) as canvas:
+    with Canvas(title, 0.85 + 0.24 * len(rows)) as canvas:
         axes = canvas.facets(1)[0]
         axes.axvline(0, color=QUIET, linewidth=1.2, zorder=1)
         for y, (_, (_, series, comparison)) in enumerate(rows):

@@ -10,15 +10,17 @@ from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import Canvas, Drawing, name_rows
 from mplab.analysis.record.run import Run
 from mplab.analysis.statistics.summaries import Analysis
+from mplab.analysis.text import duration
+from mplab.format.palette import BLUE, GREY, OLIVE, RED
 from mplab.format.runevents import CellFinished, CellStarted
 
 COLUMNS = ("cell", "block", "scenario", "transport", "link", "outcome", "attempt", "start_s", "duration_s")
 TITLE = "When each cell ran"
 LOOKS: dict[str, tuple[str, str]] = {
-    "ok": ("#7fb5d6", ""),
-    "invalid": ("#f0c24b", "////"),
-    "failed": ("#d1495b", "xxxx"),
-    "partial": ("#c3c9d2", "...."),
+    "ok": (BLUE, ""),
+    "invalid": (OLIVE, "////"),
+    "failed": (RED, "xxxx"),
+    "partial": (GREY, "...."),
 }
 """Outcome of a cell → colour and hatch; the hatch distinguishes the outcomes without colour."""
 
@@ -109,11 +111,11 @@ def _svg(bars: list[Bar]) -> str:
         unit, scale = "h", HOUR_S
     elif end > SECONDS_UP_TO_S:
         unit, scale = "min", MINUTE_S
-    with Canvas(TITLE, 1.0 + 0.3 * len(blocks)) as canvas:
+    with Canvas(TITLE, 0.8 + 0.24 * len(blocks)) as canvas:
         axes = canvas.facets(1)[0]
         for bar in bars:
             colour, hatch = LOOKS.get(bar.outcome, LOOKS["partial"])
-            axes.barh(
+            (rectangle,) = axes.barh(
                 blocks.index(bar.block),
                 bar.duration_s / scale,
                 left=bar.start_s / scale,
@@ -123,9 +125,10 @@ def _svg(bars: list[Bar]) -> str:
                 linewidth=0.5,
                 hatch=hatch,
             )
+            canvas.name_cells(rectangle, [(bar.cell, f"{bar.cell}: {bar.outcome}, {duration(bar.duration_s)}")])
         name_rows(axes, [f"block {block}" for block in blocks])
         axes.set_xlim(0, max(end / scale, 1e-9) * 1.01)
-        axes.set_xlabel(f"Time since the first cell began ({unit})")
+        axes.set_xlabel(f"Time since the start of the first cell ({unit})")
         present = [outcome for outcome in LOOKS if any(bar.outcome == outcome for bar in bars)]
         canvas.legend(
             [Patch(facecolor=LOOKS[o][0], hatch=LOOKS[o][1], edgecolor="white", label=_count(o, bars)) for o in present]

@@ -8,8 +8,18 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from mplab.analysis.figures.run_traces import Traces
-from mplab.analysis.figures.shapes.common import Axis, NoDataError, paged, title_below
-from mplab.analysis.figures.style import FACET_COLUMNS, INK, QUARTERS, Canvas, Drawing, facet_rows, name_rows
+from mplab.analysis.figures.shapes.common import Axis, NoDataError, paged
+from mplab.analysis.figures.style import (
+    FACET_COLUMNS,
+    INK,
+    ON_COLOUR,
+    QUARTERS,
+    Canvas,
+    Drawing,
+    facet_rows,
+    name_rows,
+    title_below,
+)
 from mplab.analysis.text import percent, slug
 
 COLUMNS = ("scenario", "link", "transport", "part", "amount", "share")
@@ -60,7 +70,7 @@ class Bars:
                     axes.barh(row, width, left=left[row], height=0.7, color=colour)
                     if width >= LABEL_FROM:
                         middle = left[row] + width / 2
-                        axes.text(middle, row, percent(width), ha="center", va="center", color="white", fontsize=8.0)
+                        axes.text(middle, row, percent(width), ha="center", va="center", color=ON_COLOUR, fontsize=8.0)
                     left[row] += width
             several = len({bar[0] for bar in bars}) > 1, len({bar[1] for bar in bars}) > 1
             name_rows(axes, [_bar_title(bar, titles, several) for bar in bars])
@@ -116,7 +126,7 @@ class Stacks:
                 axes.tick_params(axis="y", labelleft=index % FACET_COLUMNS == 0)
                 self.axis.dress(axes, "x")
                 axes.locator_params(axis="x", nbins=2)
-            title_below(canvas, self.axis, all_axes)
+            title_below(canvas, all_axes)
             canvas.legend([Patch(color=colour, label=title) for title, colour in self.look.values()])
             svg = canvas.svg(stem)
         return Drawing(stem, "paper", self.title, self.caption, svg, STACK_COLUMNS, frame.select(STACK_COLUMNS).rows())

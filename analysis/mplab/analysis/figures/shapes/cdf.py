@@ -17,10 +17,9 @@ from mplab.analysis.figures.shapes.common import (
     legend_columns,
     pages,
     series_of,
-    title_below,
     variants,
 )
-from mplab.analysis.figures.style import LINE_WIDTH, Canvas, Drawing, facet_rows, share_axis
+from mplab.analysis.figures.style import LINE_WIDTH, Canvas, Drawing, facet_rows, share_axis, title_below
 
 Floats: TypeAlias = NDArray[np.float64]
 MAX_STEPS = 400
@@ -106,7 +105,7 @@ class Cdf:
                 if self.kind == "cdf":
                     share_axis(axes)
             canvas.figure.supylabel(self.share, fontsize=9.0)
-            title_below(canvas, self.axis, all_axes)
+            title_below(canvas, all_axes)
             handles = [handle(series, dashes[series.variant]) for series in everything]
             canvas.legend(handles, columns=legend_columns(handles))
             svg = canvas.svg(stem)

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from mplab.analysis.figures.run_traces import Traces
-from mplab.analysis.figures.shapes.common import Axis, NoDataError, paged, title_below
+from mplab.analysis.figures.shapes.common import Axis, NoDataError, paged
 from mplab.analysis.figures.style import (
     FACET_COLUMNS,
     GRID,
@@ -21,6 +21,7 @@ from mplab.analysis.figures.style import (
     Drawing,
     facet_rows,
     name_rows,
+    title_below,
 )
 from mplab.format.experiment import TransportRecord
 
@@ -82,7 +83,7 @@ class Classes:
                 if self.axis.scale == "linear":
                     axes.set_xlim(left=0)
                 self.axis.dress(axes, "x")
-            title_below(canvas, self.axis, all_axes)
+            title_below(canvas, all_axes)
             canvas.legend([self._handle(transport) for transport in transports], columns=LEGEND_COLUMNS)
             svg = canvas.svg(stem)
         return Drawing(stem, "paper", self.title, self._caption(shown), svg, COLUMNS, shown.select(COLUMNS).rows())

@@ -7,27 +7,23 @@ from typing import Literal, TypeVar
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter
 
 from mplab.analysis.figures.run_traces import Traces
-from mplab.analysis.figures.style import INK, LINE_WIDTH, MAX_FACETS, Canvas
-from mplab.analysis.text import MINUS, THIN_SPACE, percent, slug
+from mplab.analysis.figures.style import LINE_WIDTH, MAX_FACETS, log_axis, short_number
+from mplab.analysis.text import percent, slug
 from mplab.format.experiment import TransportRecord
+from mplab.format.palette import BLUE, GREEN, GREY, OLIVE, PURPLE, SKY, VERMILION
 
 Facet = TypeVar("Facet")
 Scale = Literal["linear", "log"]
-NARROW, WIDE = 10.0, 200.0
-"""Ratios of the largest to the smallest value on a logarithmic axis: below `NARROW`, ticks are evenly spaced; above
-`WIDE`, ticks at powers of ten suffice.
-"""
-
 LONG_TITLE = 26
 """Number of characters of a legend entry above which the legend has two columns instead of three."""
 
 DASHES = ("-", "--", ":", "-.")
-NETWORK_COLOURS = {"wifi": "#0072B2", "cellular": "#E69F00", "ethernet": "#009E73", "loopback": "#999999"}
+NETWORK_COLOURS = {"wifi": BLUE, "cellular": VERMILION, "ethernet": GREEN, "loopback": GREY}
 NETWORK_TITLES = {"wifi": "WiFi", "cellular": "Cellular", "": "Other"}
-OTHER_COLOURS = ("#CC79A7", "#56B4E9", "#009E73", "#D55E00", "#999999")
+OTHER_COLOURS = (PURPLE, SKY, GREEN, OLIVE, GREY)
 
 
 class NoDataError(Exception):
@@ -57,24 +53,18 @@ class Axis:
         if self.unit == "share":
             return percent(round(value, 6))
         if self.unit != "bytes":
-            return _short(value)
+            return short_number(value)
         prefixes = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
         name, size = next((p for p in prefixes if abs(value) >= p[1]), prefixes[-1])
-        return f"{_short(value / size)} {name}"
+        return f"{short_number(value / size)} {name}"
 
     def dress(self, axes: Axes, side: Literal["x", "y"]) -> None:
-        """Set scale, title and ticks of the x or y axis (``side``) of ``axes``."""
+        """Set scale, title and ticks of the x or y axis (``side``) of ``axes``; a logarithmic axis says so."""
         axis = axes.xaxis if side == "x" else axes.yaxis
         axes.set(**{f"{side}label": self.label})
-        if self.scale == "log":
-            axes.set(**{f"{side}scale": "log"})
-            low, high = axis.get_view_interval()
-            wide = high / low > WIDE
-            narrow = MaxNLocator(nbins=4) if high / low < NARROW else LogLocator(subs=(1.0, 2.0, 5.0), numticks=8)
-            axis.set_major_locator(LogLocator(numticks=5) if wide else narrow)
-            axis.set_minor_locator(LogLocator(subs="auto", numticks=20) if wide else NullLocator())
-            axis.set_minor_formatter(NullFormatter())
-        else:
+        if self.scale == "log" and log_axis(axes, side):
+            axes.set(**{f"{side}label": f"{self.label}, log scale"})
+        elif self.scale == "linear":
             axes.locator_params(axis=side, nbins=4)
         axis.set_major_formatter(FuncFormatter(lambda value, _: self.text(value)))
 
@@ -149,14 +139,6 @@ def legend_columns(handles: Sequence[Line2D]) -> int:
     return 2 if max((len(str(h.get_label())) for h in handles), default=0) > LONG_TITLE else 3
 
 
-def title_below(canvas: Canvas, axis: Axis, all_axes: Sequence[Axes]) -> None:
-    """Replace the x axis titles of several facets by a common title below them: in narrow facets they would overlap."""
-    if len(all_axes) > 1:
-        for axes in all_axes:
-            axes.set_xlabel("")
-        canvas.figure.supxlabel(axis.label, fontsize=9.0, color=INK)
-
-
 def named_networks(column: str = "network") -> pl.Expr:
     """Return a polars expression that replaces network names in a column by their titles (`NETWORK_TITLES`)."""
     return pl.col(column).replace(NETWORK_TITLES)
@@ -176,13 +158,6 @@ def network_title(name: str) -> str:
 def thinned(frame: pl.DataFrame, most: int) -> pl.DataFrame:
     """Return every n-th row of ``frame``, n being the smallest number for which at most ``most`` rows are left."""
     return frame.gather_every(-(-frame.height // most)) if frame.height > most else frame
-
-
-def _short(value: float) -> str:
-    """Return a number with up to three significant digits, from 100 on as an integer: ``0.1``, ``50``, ``20 000``."""
-    text = f"{value:,.0f}".replace(",", THIN_SPACE) if abs(value) >= 100 else f"{value:.3g}"
-    mantissa, _, exponent = text.partition("e")
-    return (f"{mantissa}e{int(exponent)}" if exponent else text).replace("-", MINUS)
 
 
 def _panels(frame: pl.DataFrame, traces: Traces) -> Iterator[FigurePanel]:

@@ -11,13 +11,14 @@ from mplab.analysis.figures.run_traces import CellTrace, Traces
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title
 from mplab.analysis.figures.style import Canvas, Drawing
 from mplab.analysis.text import slug
+from mplab.format.palette import BLUE, GREEN, OLIVE, PURPLE, RED, SKY, VERMILION, VIOLET
 
 NS = 1e9
 MAX_POINTS = 2500
 """Maximum number of points of each kind that are drawn; the CSV has all points."""
 
-SUBFLOW_COLOURS = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#009E73", "#D55E00")
-AGAIN = {"retransmission": ("+", "#D62728"), "reinjection": ("x", "#7A0177")}
+SUBFLOW_COLOURS = (BLUE, VERMILION, PURPLE, SKY, GREEN, OLIVE)
+AGAIN = {"retransmission": ("+", RED), "reinjection": ("x", VIOLET)}
 """Kind of data that is sent again → its marker and colour."""
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from mplab.analysis.figures.run_traces import Traces
-from mplab.analysis.figures.shapes.common import Axis, FigurePanel, handle, pages, series_of, thinned, title_below
-from mplab.analysis.figures.style import Canvas, Drawing, facet_rows
+from mplab.analysis.figures.shapes.common import Axis, FigurePanel, handle, pages, series_of, thinned
+from mplab.analysis.figures.style import Canvas, Drawing, facet_rows, title_below
 
 MAX_POINTS = 1500
 COLUMNS = ("scenario", "link", "transport", "cell", "connection_id", "x", "y")
@@ -54,7 +54,7 @@ class Scatter:
                 self.x.dress(axes, "x")
                 self.y.dress(axes, "y")
                 axes.label_outer()
-            title_below(canvas, self.x, all_axes)
+            title_below(canvas, all_axes)
             canvas.legend([handle(series, "", marker=True) for series in series_of(panels)])
             svg = canvas.svg(stem)
         return Drawing(stem, "traces", self.title, self.caption, svg, COLUMNS, rows)

@@ -15,9 +15,10 @@ from mplab.analysis.figures.run_traces import CellTrace, Traces, with_network
 from mplab.analysis.figures.shapes.cdf import Floats
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title, paged, thinned
 from mplab.analysis.figures.shapes.connection import AGAIN
-from mplab.analysis.figures.style import INK, LINE_WIDTH, QUIET, Canvas, Drawing, facet_rows
+from mplab.analysis.figures.style import INK, LINE_WIDTH, QUIET, Canvas, Drawing, facet_rows, title_below
 from mplab.analysis.record.tables import PROXY, Tables
 from mplab.analysis.scores.changes import Handover, handovers
+from mplab.analysis.text import slug
 
 COLUMNS = ("cell", "scenario", "link", "transport", "network", "kind", "time_s", "bytes")
 NS = 1e9
@@ -27,7 +28,7 @@ MAX_MARKS = 150
 
 OUTAGE_ALPHA = 0.13
 Curves = dict[str, tuple[Floats, Floats]]
-TIME, BYTES = Axis("Time", "s"), Axis("New payload so far", "bytes")
+TIME, BYTES = Axis("Time", "s"), Axis("New payload since the start", "bytes")
 
 
 def begin_ns(trace: CellTrace) -> int:
@@ -273,31 +274,44 @@ class BytesOverTime:
     caption: str
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """Yield a drawing per page of facets. Raises NoDataError when no subflow carried payload."""
-        facets = [facet for trace in traces.one_per_transport() if (facet := facet_of(trace)) is not None]
-        if not facets:
-            raise NoDataError("no subflow carried payload")
-        for stem, page in paged(name, facets):
-            yield self._page(stem, page, traces)
+        """Yield a drawing per scenario and link condition, whose facets have the same axes.
 
-    def _page(self, stem: str, facets: Sequence[FacetData], traces: Traces) -> Drawing:
+        Raises:
+            NoDataError: no subflow carried payload.
+        """
+        by_place: dict[tuple[str, str], list[FacetData]] = {}
+        for trace in traces.one_per_transport():
+            if (facet := facet_of(trace)) is not None:
+                by_place.setdefault((trace.scenario, trace.link), []).append(facet)
+        if not by_place:
+            raise NoDataError("no subflow carried payload")
+        pages = [page for facets in by_place.values() for _, page in paged(name, facets)]
+        for number, page in enumerate(pages, 1):
+            yield self._page(slug("trace", name, str(number) if number > 1 else ""), page, traces, len(by_place) > 1)
+
+    def _page(self, stem: str, facets: Sequence[FacetData], traces: Traces, several: bool) -> Drawing:
         titles = {transport.label: transport.title for transport in traces.transports}
-        several = len({(facet.trace.scenario, facet.trace.link) for facet in facets}) > 1
+        place = facets[0].trace
+        title = f"{self.title}: {place.scenario} · {place.link}" if several else self.title
         colours = colours_of(facets)
-        with Canvas(self.title, 0.6 + 2.2 * facet_rows(len(facets))) as canvas:
-            for axes, facet in zip(canvas.facets(len(facets)), facets, strict=True):
+        with Canvas(title, 0.6 + 1.9 * facet_rows(len(facets))) as canvas:
+            all_axes = canvas.facets(len(facets), sharex=True, sharey=True)
+            for axes, facet in zip(all_axes, facets, strict=True):
                 trace = facet.trace
-                place_text = f"\n{trace.scenario} · {trace.link}" if several else ""
-                axes.set_title(titles[trace.transport] + place_text, fontsize=8.5)
+                axes.set_title(titles[trace.transport], fontsize=8.5)
                 paint(axes, facet, colours)
                 TIME.dress(axes, "x")
                 BYTES.dress(axes, "y")
                 axes.set_ylabel("")
+                axes.label_outer()
+            axes.set_xlim(left=0)
+            axes.set_ylim(bottom=0)
+            title_below(canvas, all_axes)
             canvas.figure.supylabel(BYTES.title, fontsize=9.0)
             canvas.legend(legend(facets, colours))
             svg = canvas.svg(stem)
         rows = [row for facet in facets for row in facet.rows()]
-        return Drawing(stem, "traces", self.title, self.caption, svg, COLUMNS, rows)
+        return Drawing(stem, "traces", title, self.caption, svg, COLUMNS, rows)
 
 
 FIGURE = TraceFigure(

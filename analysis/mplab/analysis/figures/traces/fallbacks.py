@@ -7,14 +7,15 @@ import polars as pl
 from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.run_traces import MPTCP
 from mplab.analysis.figures.shapes.bars import Bars
+from mplab.format.palette import BLUE, GREY, OLIVE, PURPLE, SKY, VERMILION
 
 NONE = "none"
 TITLES = {
-    NONE: ("Multipath TCP", "#0072B2"),
-    "handshake": ("no MP_CAPABLE in the SYN/ACK", "#D55E00"),
-    "no-dss": ("data without a mapping", "#E69F00"),
-    "mp-fail": ("MP_FAIL", "#CC79A7"),
-    "infinite-mapping": ("infinite mapping", "#56B4E9"),
+    NONE: ("Multipath TCP", BLUE),
+    "handshake": ("no MP_CAPABLE in the SYN/ACK", VERMILION),
+    "no-dss": ("data without a mapping", OLIVE),
+    "mp-fail": ("MP_FAIL", PURPLE),
+    "infinite-mapping": ("infinite mapping", SKY),
 }
 """``fallback_cause`` of a connection → title and colour of its part of a bar."""
 
@@ -22,7 +23,7 @@ TITLES = {
 def look(parts: Sequence[str]) -> Mapping[str, tuple[str, str]]:
     """Return cause → title and colour for the given causes; connections without a fallback are first."""
     known = {part: TITLES[part] for part in TITLES if part in parts}
-    return known | {part: (part, "#999999") for part in parts if part not in TITLES}
+    return known | {part: (part, GREY) for part in parts if part not in TITLES}
 
 
 FIGURE = TraceFigure(

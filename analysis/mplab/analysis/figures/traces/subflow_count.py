@@ -7,9 +7,10 @@ import polars as pl
 from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.run_traces import MPTCP
 from mplab.analysis.figures.shapes.bars import Bars
+from mplab.format.palette import BLUE, GREY, OLIVE, PURPLE, SKY, VERMILION
 
 MOST = 4
-COLOURS = ("#999999", "#56B4E9", "#0072B2", "#E69F00", "#D55E00", "#7A0177")
+COLOURS = (GREY, SKY, BLUE, OLIVE, VERMILION, PURPLE)
 
 
 def look(parts: Sequence[str]) -> Mapping[str, tuple[str, str]]:

@@ -48,7 +48,7 @@ FIGURE = TraceFigure(
     shape=OneConnection(
         title="Opening of subflows",
         paper="baerts2015 fig. 4.6",
-        time=Axis("Time since the connection began", "ms"),
+        time=Axis("Time since the start of the connection", "ms"),
         caption="The largest Multipath TCP connection with two subflows: when each was requested, established, "
         "first used.",
         values=events,

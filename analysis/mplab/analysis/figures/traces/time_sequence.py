@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.common import Axis, thinned
 from mplab.analysis.figures.shapes.connection import AGAIN, MAX_POINTS, OneConnection, PlottedConnection
-from mplab.analysis.figures.style import LINE_WIDTH, QUIET
+from mplab.analysis.figures.style import QUIET
 
 COLUMNS = ("subflow_id", "network", "direction", "kind", "time_s", "offset", "bytes", "weight")
 BYTES = Axis("Data sequence number", "bytes")
@@ -32,8 +32,10 @@ def paint(axes: Axes, connection: PlottedConnection, _: pl.DataFrame) -> list[Li
     acked = connection.of("ack").with_columns(pl.col("offset").cum_max())
     if not acked.is_empty():
         shown = thinned(acked, MAX_POINTS)
-        axes.step(shown["time_s"].to_numpy(), shown["offset"].to_numpy(), where="post", color=QUIET, linewidth=0.8)
-        handles.append(Line2D([], [], color=QUIET, linewidth=0.8, label="Acknowledged"))
+        axes.step(
+            shown["time_s"].to_numpy(), shown["offset"].to_numpy(), where="post", color=QUIET, linewidth=0.6, zorder=1
+        )
+        handles.append(Line2D([], [], color=QUIET, linewidth=0.6, label="Acknowledged"))
     for subflow in connection.subflows:
         data = connection.of("data").filter(pl.col("subflow_id") == subflow)
         if data.is_empty():
@@ -43,8 +45,8 @@ def paint(axes: Axes, connection: PlottedConnection, _: pl.DataFrame) -> list[Li
             for time, offset, size in thinned(data, MAX_POINTS).select("time_s", "offset", "bytes").iter_rows()
         ]
         colour = connection.colour(subflow)
-        axes.add_collection(LineCollection(strokes, colors=colour, linewidths=1.8))
-        handles.append(Line2D([], [], color=colour, linewidth=LINE_WIDTH + 1, label=connection.title(subflow)))
+        axes.add_collection(LineCollection(strokes, colors=colour, linewidths=2.4, capstyle="projecting"))
+        handles.append(Line2D([], [], color=colour, linewidth=2.4, label=connection.title(subflow)))
     for kind, (marker, colour) in AGAIN.items():
         again = connection.of(kind)
         if not again.is_empty():
@@ -63,11 +65,11 @@ FIGURE = TraceFigure(
     shape=OneConnection(
         title="Time-sequence diagram",
         paper="baerts2015 ch. 5 (mptcptrace's time-sequence graphs)",
-        time=Axis("Time since the connection began", "s"),
+        time=Axis("Time since the start of the connection", "s"),
         caption="Data of the largest Multipath TCP connection with two subflows; crosses are data sent again.",
         values=points,
         paint=paint,
         nothing="points",
-        height_in=lambda _: 3.6,
+        height_in=lambda _: 3.0,
     ),
 )

@@ -13,6 +13,7 @@ from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colo
 from mplab.analysis.figures.style import Canvas, Drawing, name_rows
 from mplab.analysis.record.tables import Row
 from mplab.analysis.text import data, percent, slug
+from mplab.format.palette import VERMILION
 
 COLUMNS = (
     "cell",
@@ -30,7 +31,7 @@ COLUMNS = (
 LOOPBACK = "loopback"
 MAX_OBJECTS = 40
 URL_CHARACTERS = 22
-WAITING = "#D55E00"
+WAITING = VERMILION
 MS = 1e6
 TIME = Axis("Time since the first request", "ms")
 

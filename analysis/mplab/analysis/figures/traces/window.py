@@ -8,8 +8,9 @@ from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.common import Axis, thinned
 from mplab.analysis.figures.shapes.connection import AGAIN, MAX_POINTS, OneConnection, PlottedConnection
 from mplab.analysis.figures.style import LINE_WIDTH
+from mplab.format.palette import BLUE, GREEN
 
-FLIGHT, WINDOW = "#0072B2", "#009E73"
+FLIGHT, WINDOW = BLUE, GREEN
 SIZE = Axis("Bytes", "bytes")
 
 
@@ -63,7 +64,7 @@ FIGURE = TraceFigure(
     shape=OneConnection(
         title="Receive window and data in flight",
         paper="baerts2015 fig. 5.11, 5.12, 5.13",
-        time=Axis("Time since the connection began", "s"),
+        time=Axis("Time since the start of the connection", "s"),
         caption="The largest Multipath TCP connection with two subflows; data in flight stops at the window.",
         values=windows,
         paint=paint,

@@ -56,4 +56,4 @@ def _mtu(size: int) -> str:
     return f"link set dev {WLAN} mtu {size}"
 
 
-DRIVER = SmallPacketsDriver("small-packets", "TCP in small packets", "#56B4E9", "v", Options, paths=(WLAN,))
+DRIVER = SmallPacketsDriver("small-packets", "TCP in small packets", "#3A7FD5", "v", Options, paths=(WLAN,))

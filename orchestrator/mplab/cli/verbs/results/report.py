@@ -1,15 +1,13 @@
 """Print the path and the numbers of a run's report; make the report if it is missing."""
 
-import subprocess
+import html
 import webbrowser
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
-from mplab.base.browser.chromium import printing_switches
-from mplab.base.errors import MplabError
+from mplab.base.browser.own import own_chromium
 from mplab.base.files import replace
 from mplab.base.programs import CHROMIUM
 from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
@@ -56,7 +54,9 @@ def check_pdf(target: Path) -> None:
 
 
 def write_pdf(page: Path, target: Path) -> None:
-    """Print a report into a PDF file.
+    """Print a report into a PDF file, with everything unfolded, and with the run's ID on every page.
+
+    Links to other files of the run become text, because a PDF is read without them.
 
     Args:
         page: the report's ``index.html``.
@@ -65,14 +65,27 @@ def write_pdf(page: Path, target: Path) -> None:
     Raises:
         MplabError: the report cannot be printed, or the file cannot be written.
     """
-    with TemporaryDirectory(prefix="mplab-pdf-") as folder:
-        pdf = Path(folder) / "report.pdf"
-        argv = [str(CHROMIUM.path()), *printing_switches(Path(folder) / "profile", pdf), page.resolve().as_uri()]
-        try:
-            result = subprocess.run(argv, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-        except subprocess.TimeoutExpired:
-            raise MplabError(f"{page}: could not be printed within {_TIMEOUT_S:g} s") from None
-        if not pdf.is_file():
-            last = result.stderr.strip().splitlines()[-1:] or [f"exit code {result.returncode}"]
-            raise MplabError(f"{page}: could not be printed: {last[0]}")
-        replace(target, pdf.read_bytes())
+    with own_chromium() as devtools, devtools.tab(timeout_s=_TIMEOUT_S) as tab:
+        tab.open(page.resolve().as_uri(), timeout_s=_TIMEOUT_S)
+        title, run_id = tab.evaluate(_PREPARE)
+        header = _MARGIN.format(left=html.escape(title), right=html.escape(run_id))
+        number = '<span class="pageNumber"></span> / <span class="totalPages"></span>'
+        footer = _MARGIN.format(left="mplab report", right=number)
+        content = tab.pdf(header=header, footer=footer, timeout_s=_TIMEOUT_S)
+    replace(target, content)
+
+
+_PREPARE = """
+for (const details of document.querySelectorAll('details')) details.open = true;
+for (const link of document.querySelectorAll('a[href]')) {
+  if (!/^(#|https:)/.test(link.getAttribute('href'))) link.removeAttribute('href');
+}
+return [document.querySelector('h1').textContent, document.querySelector('header code').textContent];
+"""
+"""JavaScript that prepares the page for printing; it returns the title and the run's ID."""
+
+_MARGIN = (
+    '<div style="width: 100%; margin: 0 14mm; display: flex; justify-content: space-between; font: 7pt sans-serif; '
+    'color: #555"><span>{left}</span><span>{right}</span></div>'
+)
+"""HTML of the header and the footer of a page, in the margins of the page's style sheet."""

@@ -11,16 +11,17 @@ from mplab.base.programs import MPFLEX
 from mplab.drivers.transport import Transport, TransportDriver, options_as
 from mplab.drivers.transport.mpflex.options import POLICIES_DIR, MpflexOptions
 from mplab.drivers.transport.mpflex.transport import Mpflex
+from mplab.format.palette import BROWN, GREY, OLIVE, PURPLE, SKY, TEAL, VIOLET
 from mplab.userfiles.experiments.transport import TransportStyle
 
 LOOKS: Mapping[str, TransportStyle] = {
-    "earliest": TransportStyle("MPFlex", "#D55E00", "^"),
-    "minrtt": TransportStyle("MPFlex min-RTT", "#CC79A7", "v"),
-    "txdelay": TransportStyle("MPFlex TxDelay", "#56B4E9", "P"),
-    "roundrobin": TransportStyle("MPFlex round robin", "#7F7F7F", "X"),
-    "redundant": TransportStyle("MPFlex redundant", "#8C564B", "<"),
-    "backup": TransportStyle("MPFlex backup", "#17BECF", ">"),
-    "single": TransportStyle("MPFlex single path", "#BCBD22", "h"),
+    "earliest": TransportStyle("MPFlex", PURPLE, "^"),
+    "minrtt": TransportStyle("MPFlex min-RTT", VIOLET, "v"),
+    "txdelay": TransportStyle("MPFlex TxDelay", SKY, "P"),
+    "roundrobin": TransportStyle("MPFlex round robin", GREY, "X"),
+    "redundant": TransportStyle("MPFlex redundant", BROWN, "<"),
+    "backup": TransportStyle("MPFlex backup", TEAL, ">"),
+    "single": TransportStyle("MPFlex single path", OLIVE, "h"),
 }
 """Name, colour and marker of each scheduler in figures."""
 
@@ -53,7 +54,7 @@ class MpflexDriver(TransportDriver):
 DRIVER = MpflexDriver(
     "mpflex",
     "MPFlex",
-    "#D55E00",
+    PURPLE,
     "^",
     MpflexOptions,
     variant_option="scheduler",

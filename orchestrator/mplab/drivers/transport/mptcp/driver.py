@@ -17,6 +17,7 @@ from mplab.drivers.transport.mptcp.transport import (
     note_of,
     problem_of,
 )
+from mplab.format.palette import GREEN
 
 _ENABLED = Path("/proc/sys/net/mptcp/enabled")
 
@@ -80,4 +81,4 @@ def _check_socket(name: str) -> Finding:
     return Finding(name, "ok", "can be opened")
 
 
-DRIVER = MptcpDriver("mptcp", "Multipath TCP", "#009E73", "D", MptcpOptions, default=True)
+DRIVER = MptcpDriver("mptcp", "Multipath TCP", GREEN, "D", MptcpOptions, default=True)

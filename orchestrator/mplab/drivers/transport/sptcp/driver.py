@@ -15,6 +15,7 @@ from mplab.drivers.phone.kernel import PhoneFacts
 from mplab.drivers.transport import AgentSettings, Evidence, Transport, TransportDriver
 from mplab.drivers.transport.single_path import SinglePathTcp
 from mplab.format.captured import SubflowRow
+from mplab.format.palette import GREY
 
 
 class DefaultRouteTcp(SinglePathTcp):
@@ -77,4 +78,4 @@ class SptcpDriver(TransportDriver):
         return ""
 
 
-DRIVER = SptcpDriver("sptcp", "TCP over the default route", "#332288", "p", paths=(WLAN,))
+DRIVER = SptcpDriver("sptcp", "TCP over the default route", GREY, "p", paths=(WLAN,))

@@ -2,5 +2,6 @@
 
 from mplab.base.paths import RMNET
 from mplab.drivers.transport.single_path import SinglePathDriver
+from mplab.format.palette import VERMILION
 
-DRIVER = SinglePathDriver("sptcp-lte", "TCP over LTE", "#E69F00", "s", paths=(RMNET,))
+DRIVER = SinglePathDriver("sptcp-lte", "TCP over LTE", VERMILION, "s", paths=(RMNET,))

@@ -2,5 +2,6 @@
 
 from mplab.base.paths import WLAN
 from mplab.drivers.transport.single_path import SinglePathDriver
+from mplab.format.palette import BLUE
 
-DRIVER = SinglePathDriver("sptcp-wifi", "TCP over WiFi", "#0072B2", "o", paths=(WLAN,), default=True)
+DRIVER = SinglePathDriver("sptcp-wifi", "TCP over WiFi", BLUE, "o", paths=(WLAN,), default=True)

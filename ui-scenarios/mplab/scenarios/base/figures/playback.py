@@ -12,6 +12,7 @@ from mplab.analysis.figures.style import GRID, LINE_WIDTH, QUIET, Canvas, Drawin
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import slug
 from mplab.format.experiment import TransportRecord
+from mplab.format.palette import GREY, OLIVE, RED
 from mplab.scenarios.base.scoring.playback import METRICS, Clip, clips_of
 
 COLUMNS = ("scenario", "link", "transport", "cell", "clip", "t_s", "media_s", "buffer_s", "quality", "state")
@@ -19,7 +20,7 @@ TITLE = "One test as it played"
 METRIC = "mean_bitrate"
 """Metric of whose table the report shows the figure."""
 
-_STALL, _STARTUP, _BUFFER = "#d1495b", "#f0c24b", "#9aa4b2"
+_STALL, _STARTUP, _BUFFER = RED, OLIVE, GREY
 _ROW_IN = 1.25
 
 

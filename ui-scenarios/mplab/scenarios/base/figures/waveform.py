@@ -25,12 +25,13 @@ from mplab.analysis.record.run import Cell, Run
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import slug
 from mplab.format.experiment import TransportRecord
+from mplab.format.palette import GREEN, RED, VIOLET
 from mplab.scenarios.base.scoring.sound import Playback, listen
 
 COLUMNS = ("scenario", "link", "transport", "cell", "start_s", "end_s", "least", "most")
 POINTS = 600
 """Number of equally long parts of a waveform; the smallest and the largest sample of each part are drawn."""
-SILENCE, SKIP, FIRST, REQUEST = "#d1495b", "#7b2d8b", "#1b7f5c", "#1b7f5c"
+SILENCE, SKIP, FIRST, REQUEST = RED, VIOLET, GREEN, GREEN
 WAVE_IN, BYTES_IN = 0.75, 1.3
 """Heights of the rows of a transport, inches: waveform, bytes."""
 
