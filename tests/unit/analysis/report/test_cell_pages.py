@@ -54,6 +54,7 @@ class Links(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.targets: list[str] = []
+        self.references: list[str] = []
         self.anchors: set[str] = set()
         self.tags: set[str] = set()
         self.attributes: set[str] = set()
@@ -65,7 +66,8 @@ class Links(HTMLParser):
         for name, value in attrs:
             self.attributes.add(name)
             if name in {"href", "xlink:href", "src", "srcset", "data", "action", "poster"} and value:
-                self.targets.append(value)
+                reference = tag == "a" and value.startswith("https://")  # a reader can follow it; nothing loads it
+                (self.references if reference else self.targets).append(value)
             if name == "id" and value:
                 self.anchors.add(value)
 
