@@ -27,7 +27,7 @@ MOST_LOADS = 60
 PHASES = ("blocked", "dns", "connect", "ssl", "send", "wait", "receive")
 """Phases of a request in their order, with HAR's names. Here, ``connect`` does not include ``ssl``."""
 
-_WHOLE = "load"
+WHOLE = "load"
 """Name of the only phase of a request whose parts are unknown."""
 
 _LONGEST_MS = 1e9
@@ -245,7 +245,7 @@ def _of_events(content: Json) -> _Parts:
                 connection="",
                 size_bytes=end.length if end is not None and end.length is not None and end.length >= 0 else None,
                 start_ms=min((start - zero) * 1e3, _LONGEST_MS),
-                phases=((_WHOLE, min(took_ms, _LONGEST_MS)),) if took_ms > 0 else (),
+                phases=((WHOLE, min(took_ms, _LONGEST_MS)),) if took_ms > 0 else (),
             )
         )
     return requests, []

@@ -18,9 +18,9 @@ from mplab.analysis.figures.celltrace import cell_charts
 from mplab.analysis.figures.run_traces import trace_of
 from mplab.analysis.figures.svgchart import Chart
 from mplab.analysis.record.links import Measurement, measurements, tolerance_of
-from mplab.analysis.record.pageload import PHASES, WebRequest, page_loads
 from mplab.analysis.record.run import Cell, Run
 from mplab.analysis.record.steps import Moment, timelines
+from mplab.analysis.report.waterfall import PHASE_TITLES, Waterfall, share, short, waterfalls
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import DASH, data, percent, plural, printable, quantity
 from mplab.format.cell import CellRecord
@@ -30,14 +30,11 @@ from mplab.format.link import interface_title
 FOLDER = "cells"
 """Folder of the pages in ``report``."""
 
-MOST_REQUESTS, MOST_MOMENTS, MOST_FACTS, MOST_FILES, MOST_IMAGES = 300, 300, 100, 60, 60
-"""Maximum numbers on a page: requests of all waterfalls, events, lines of evidence, files of a list, pictures."""
+MOST_MOMENTS, MOST_FACTS, MOST_FILES, MOST_IMAGES = 300, 100, 60, 60
+"""Maximum numbers on a page: events, lines of evidence, files of a list, pictures."""
 
 TAIL_LINES, TAIL_BYTES = 15, 4000
 """Maximum size of the end of a log that a page shows."""
-
-MOST_CHARACTERS = 300
-"""Maximum length of a text from a record that a page shows."""
 
 _IMAGES = frozenset({".png", ".jpg", ".jpeg", ".webp"})
 _FILMS = frozenset({".mp4", ".webm"})
@@ -85,27 +82,6 @@ class StepBar:
 
 
 @dataclass(frozen=True)
-class RequestBar:
-    """A request of a page load; ``parts`` has (phase, title, left, width) of its bar, in percent of the load."""
-
-    text: str
-    facts: str
-    parts: tuple[tuple[str, str, float, float], ...]
-
-
-@dataclass(frozen=True)
-class Waterfall:
-    """The requests of a page load, and (name and time, left in percent) of the page's events."""
-
-    file: str
-    duration: str
-    requests: tuple[RequestBar, ...]
-    total: int
-    marks: tuple[tuple[str, float], ...]
-    problem: str
-
-
-@dataclass(frozen=True)
 class CellFile:
     """A file of the cell's folder: its path in the folder, a remark, and for logs their last lines."""
 
@@ -138,6 +114,12 @@ class CellPage:
     after: Cell | None
 
     @property
+    def phases(self) -> list[tuple[str, str]]:
+        """Return (name, title) of the phases in the waterfalls, in the order of a request."""
+        shown = {part[0] for load in self.waterfalls for request in load.requests for part in request.parts}
+        return [(name, PHASE_TITLES[name]) for name in PHASE_TITLES if name in shown]
+
+    @property
     def folder(self) -> str:
         """Return the name of the cell's folder; "" if the cell has none."""
         return self.cell.directory.name if self.cell.directory is not None else ""
@@ -155,7 +137,7 @@ def render_pages(analysis: Analysis, environment: Environment) -> Iterator[tuple
     experiment = analysis.run.manifest.experiment
     title = experiment.title or experiment.name
     for page in cell_pages(analysis):
-        yield page_name(page.cell.id), template.render(page=page, run=analysis.run, title=title, phases=PHASES)
+        yield page_name(page.cell.id), template.render(page=page, run=analysis.run, title=title)
 
 
 def cell_pages(analysis: Analysis) -> Iterator[CellPage]:
@@ -174,7 +156,7 @@ def cell_pages(analysis: Analysis) -> Iterator[CellPage]:
     for index, cell in enumerate(run.cells):
         spec = cell.spec
         charts, failures = _charts(run, cell)
-        waterfalls = tuple(_waterfalls(cell))
+        loads = tuple(waterfalls(cell))
         own = [problem.message for problem in analysis.problems if problem.cell == cell.id]
         yield CellPage(
             cell=cell,
@@ -185,12 +167,12 @@ def cell_pages(analysis: Analysis) -> Iterator[CellPage]:
             steps=tuple(_steps(moments.get(cell.id, ()))),
             links=tuple(_link(run, measurement) for measurement in measured[cell.id]),
             evidence=tuple(islice(_evidence(cell.record), MOST_FACTS)) if cell.record is not None else (),
-            waterfalls=waterfalls,
+            waterfalls=loads,
             pictures=tuple(_of_kind(cell, _PICTURE_FOLDERS, _IMAGES, MOST_IMAGES)),
             films=tuple(_of_kind(cell, ("film",), _FILMS, MOST_FILES)),
             charts=charts,
             logs=tuple(_logs(cell)),
-            files=tuple(_files(cell, waterfalls)),
+            files=tuple(_files(cell, loads)),
             same_block=tuple(siblings[spec.scenario, spec.link, spec.repetition]) if spec is not None else (),
             before=run.cells[index - 1] if index else None,
             after=run.cells[index + 1] if index + 1 < len(run.cells) else None,
@@ -236,11 +218,11 @@ def _steps(moments: Sequence[Moment]) -> Iterator[StepBar]:
     for moment in moments[:MOST_MOMENTS]:
         yield StepBar(
             at=f"{moment.at_s:.2f} s",
-            text=_short(moment.text),
+            text=short(moment.text),
             is_step=moment.is_step,
             took=f"{moment.took_s:.2f} s" if moment.took_s is not None else "",
-            left=_share(moment.at_s, total_s),
-            width=_share(moment.took_s or 0.0, total_s),
+            left=share(moment.at_s, total_s),
+            width=share(moment.took_s or 0.0, total_s),
         )
 
 
@@ -248,18 +230,18 @@ def _evidence(record: CellRecord) -> Iterator[tuple[str, str]]:
     """Yield (name, value) of each fact that proves the transport, and of the conditions during the cell."""
     proof = record.proof
     for name, value in proof.active.items():
-        yield "verified" if name == "ok" else _short(name.replace("_", " ")), _short(_text(value))
+        yield "verified" if name == "ok" else short(name.replace("_", " ")), short(_text(value))
     for interface, subflows in proof.subflows.items():
         carried = f"{data(subflows.bytes_down)} down, {data(subflows.bytes_up)} up"
-        yield f"subflows on {_short(interface)}", f"{subflows.established} established, {carried}"
+        yield f"subflows on {short(interface)}", f"{subflows.established} established, {carried}"
     for interface, path in proof.session.paths.items():
         again = f", {data(path.copied_down + path.copied_up)} sent again" if path.copied_down or path.copied_up else ""
-        yield f"session on {_short(interface)}", f"{data(path.bytes_down)} down, {data(path.bytes_up)} up{again}"
+        yield f"session on {short(interface)}", f"{data(path.bytes_down)} down, {data(path.bytes_up)} up{again}"
     for name, count in proof.counters.items():
         if count:
-            yield _short(name), str(count)
+            yield short(name), str(count)
     for sender, algorithm in record.congestion_control.known().items():
-        yield f"congestion control of {sender}", _short(algorithm)
+        yield f"congestion control of {sender}", short(algorithm)
     host = record.host
     for name, percentage in (
         ("processor of the host busy", host.busy_percent),
@@ -268,36 +250,6 @@ def _evidence(record: CellRecord) -> Iterator[tuple[str, str]]:
     ):
         if percentage is not None:
             yield name, percent(percentage / 100)
-
-
-def _waterfalls(cell: Cell) -> Iterator[Waterfall]:
-    left = MOST_REQUESTS
-    for load in page_loads(cell):
-        total_ms = load.end_ms or 1.0
-        shown = load.requests[:left]
-        left -= len(shown)
-        yield Waterfall(
-            file=load.file,
-            duration=_milliseconds(load.end_ms),
-            requests=tuple(_request(request, total_ms) for request in shown),
-            total=len(load.requests),
-            marks=tuple((f"{name} {_milliseconds(at_ms)}", _share(at_ms, total_ms)) for name, at_ms in load.marks),
-            problem=load.problem,
-        )
-
-
-def _request(request: WebRequest, total_ms: float) -> RequestBar:
-    parts, at_ms = [], request.start_ms
-    for name, took_ms in request.phases:
-        parts.append((name, f"{name} {_milliseconds(took_ms)}", _share(at_ms, total_ms), _share(took_ms, total_ms)))
-        at_ms += took_ms
-    size = data(request.size_bytes) if request.size_bytes is not None else ""
-    connection = f"connection {request.connection}" if request.connection else ""
-    took = _milliseconds(request.end_ms - request.start_ms) if request.phases else "not completed"
-    facts = (str(request.status or ""), size, request.protocol, connection, took)
-    return RequestBar(
-        _short(f"{request.method} {request.url}"), _short(" · ".join(fact for fact in facts if fact)), tuple(parts)
-    )
 
 
 def _charts(run: Run, cell: Cell) -> tuple[tuple[tuple[str, str, Chart], ...], tuple[str, ...]]:
@@ -323,7 +275,7 @@ def _logs(cell: Cell) -> Iterator[CellFile]:
             yield CellFile(name, data(path.stat().st_size), _tail(path))
 
 
-def _files(cell: Cell, waterfalls: Sequence[Waterfall]) -> Iterator[CellFile]:
+def _files(cell: Cell, loads: Sequence[Waterfall]) -> Iterator[CellFile]:
     """Yield the captures that the record of the cell lists, then the logs of page loads.
 
     The captures need not be here: the retention rules can compress or remove them, and a cluster analyses without them.
@@ -332,8 +284,8 @@ def _files(cell: Cell, waterfalls: Sequence[Waterfall]) -> Iterator[CellFile]:
         if _NAME.fullmatch(capture.file):
             lost = f", {plural(capture.dropped, 'packet')} dropped" if capture.dropped else ""
             where = f"{capture.node} {capture.interface}".strip()
-            yield CellFile(capture.file, _short(f"{where}: {plural(capture.packets, 'packet')}{lost}"))
-    yield from (CellFile(load.file) for load in waterfalls if _NAME.fullmatch(Path(load.file).name))
+            yield CellFile(capture.file, short(f"{where}: {plural(capture.packets, 'packet')}{lost}"))
+    yield from (CellFile(load.file) for load in loads if _NAME.fullmatch(Path(load.file).name))
 
 
 def _of_kind(cell: Cell, folders: Sequence[str], suffixes: frozenset[str], most: int) -> Iterator[str]:
@@ -374,17 +326,3 @@ def _text(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_text(item) for item in value)
     return DASH if value is None else str(value)
-
-
-def _short(text: str) -> str:
-    text = printable(text)
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
-
-
-def _milliseconds(value: float) -> str:
-    return quantity(value / 1000, "s") if value >= 1000 else f"{value:.0f}\N{NO-BREAK SPACE}ms"
-
-
-def _share(part: float, whole: float) -> float:
-    """Return ``part`` in percent of ``whole``, with two decimals: a position on a bar."""
-    return round(min(max(100 * part / whole, 0.0), 100.0), 2)

@@ -13,7 +13,8 @@ import pytest
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.pageload import MOST_BYTES, PageLoad, page_loads
 from mplab.analysis.record.run import read_run
-from mplab.analysis.report.cellpage import MOST_REQUESTS, TAIL_LINES
+from mplab.analysis.report.cellpage import TAIL_LINES
+from mplab.analysis.report.waterfall import MOST_REQUESTS
 from mplab.analysis.report.write import MOST_SECTIONS
 from tests.unit.analysis.synthetic import PNG, Synthetic
 
