@@ -77,8 +77,13 @@ $(VENV)/.complete: requirements/lock.txt pyproject.toml
 pesq: $(VENV)/.complete  ## PESQ MOS of calls; read its terms first: ui-scenarios/mplab/scenarios/call/README.md
 	@tools/install-pesq $(VENV)
 
-node-packages: $(VENV)/.complete
+node-packages: $(VENV)/.complete tools/axe/node_modules
 	@$(VENV)/bin/mplab setup
+
+# Only tests of pages need it: `mplab setup`, which users run, does not fetch it.
+tools/axe/node_modules: tools/axe/package-lock.json | $(VENV)/.complete
+	$$($(VENV)/bin/python -c 'import shlex; from mplab.base.fetched import npm; print(shlex.join(npm()))') ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
 
 # --- Go ------------------------------------------------------------------------------------------------------
 
@@ -155,4 +160,4 @@ release: setup  ## all files of a release, in dist/; the commit needs a tag vX.Y
 	tools/release
 
 clean:  ## remove everything that was built or installed here (not the runs)
-	rm -rf $(VENV) .tox build dist tools/appium/node_modules tools/appium/fetched.partial
+	rm -rf $(VENV) .tox build dist tools/appium/node_modules tools/axe/node_modules tools/appium/fetched.partial

@@ -64,7 +64,7 @@ def check_node() -> None:
         raise LabNotReadyError(f"node {version} is too old: Appium needs {oldest} or later; {NODE.remedy}")
 
 
-def _npm() -> list[str]:
+def npm() -> list[str]:
     """Return the command of npm: the one that came with Node.js, or the one of PATH. Raises LabNotReadyError."""
     bundled = NODE.path().resolve().parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     if bundled.is_file():
@@ -98,7 +98,7 @@ def _fetch_into(folder: Path) -> None:
     for name in _FILES:
         shutil.copy(_SHIPPED / name, folder)
     # Scripts of packages are not run: none of these packages needs one.
-    argv = [*_npm(), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    argv = [*npm(), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     environment = {**os.environ, "PATH": os.pathsep.join([str(NODE.path().parent), os.environ.get("PATH", os.defpath)])}
     try:
         result = subprocess.run(

@@ -2,7 +2,7 @@
 // Without it, everything can be read. It loads nothing, and works from file://.
 (() => {
   'use strict';
-  const FILTER_FROM = 12; // rows of a table from which it can be filtered
+  const FILTER_FROM = 9; // rows of a table from which it can be filtered
   const SORT_FROM = 3;
   const make = (tag, properties = {}) => Object.assign(document.createElement(tag), properties);
 

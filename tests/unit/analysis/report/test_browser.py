@@ -1,0 +1,188 @@
+"""The report in real browsers: nothing is cut, tables sort, keyboard and screen readers reach everything."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from mplab.analysis.pipeline import analyze
+from mplab.base.programs import CHROMIUM, FIREFOX
+from tests.pages import (
+    AXE,
+    WIDTHS,
+    ChromiumPage,
+    PageBrowser,
+    chromium_page,
+    firefox_page,
+    overflow,
+    tab_stops,
+    violations,
+)
+from tests.unit.analysis.synthetic import Synthetic, toy_scenario
+
+pytestmark = pytest.mark.long
+needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="no axe-core: make setup")
+OPEN = "document.querySelectorAll('details').forEach(details => { details.open = true; });"
+FIRST_TABLE = "const table = document.querySelector('main table');"
+COLUMN = FIRST_TABLE + (
+    "const at = [...table.tHead.rows[0].cells].findIndex(head => head.textContent.includes('median'));"
+    "return [...table.tBodies[0].rows].map(row => row.cells[at].textContent.trim());"
+)
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of a run with several labels, transports, a failed cell and a retried one."""
+    folder = tmp_path_factory.mktemp("browser")
+    builder = Synthetic(folder, repetitions=5, outcome=lambda c: "failed" if c["index"] == 4 else "ok", retried=(5,))
+    run = builder.build()
+    with toy_scenario(folder / "toy"):
+        analyze(run)
+    return (run / "report" / "index.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[ChromiumPage]:
+    if CHROMIUM.find() is None:
+        pytest.skip("no Chromium")
+    with chromium_page() as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def firefox() -> Iterator[PageBrowser]:
+    if FIREFOX.find() is None:
+        pytest.skip("no Firefox")
+    with firefox_page() as page:
+        yield page
+
+
+@pytest.fixture(params=["chromium", "firefox"])
+def browser(request: pytest.FixtureRequest) -> PageBrowser:
+    page: PageBrowser = request.getfixturevalue(request.param)
+    return page
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_is_wider_than_the_window(browser: PageBrowser, url: str, width: int) -> None:
+    browser.show(url, width=width)
+    assert overflow(browser) == []
+    browser.run(OPEN)
+    assert overflow(browser) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_without_scripts_all_is_there(chromium: ChromiumPage, url: str, width: int) -> None:
+    chromium.show(url, width=width, scripts=False)
+    assert chromium.run("return document.querySelectorAll('button').length;") == 0
+    chromium.run(OPEN)
+    assert overflow(chromium) == []
+    hidden = "return [...document.querySelectorAll('main td')].filter(cell => !cell.checkVisibility()).length;"
+    assert chromium.run(hidden) == 0
+
+
+def test_a_table_that_scrolls_is_reached_by_keyboard_and_shows_it(browser: PageBrowser, url: str) -> None:
+    browser.show(url, width=420)
+    box = "const box = document.querySelector('main table').closest('.scroll');"
+    assert browser.run(box + "return box.scrollWidth > box.clientWidth && box.tabIndex === 0;")
+    assert "gradient" in browser.run(box + "return getComputedStyle(box).backgroundImage;")
+    assert browser.run(box + "box.scrollLeft = 9999; return box.scrollLeft > 0;")
+
+
+def test_the_table_of_a_headline_metric_fits_a_wide_window(browser: PageBrowser, url: str) -> None:
+    browser.show(url, width=1300)
+    box = "const box = document.querySelector('section[id^=scenario] .scroll');"
+    assert browser.run(box + "return box.scrollWidth <= box.clientWidth;")
+
+
+def test_figures_fit_the_window(browser: PageBrowser, url: str) -> None:
+    browser.show(url, width=420)
+    browser.run(OPEN)
+    wide = (
+        "return [...document.querySelectorAll('figure svg')].filter(f => f.getBoundingClientRect().right > 420).length;"
+    )
+    assert browser.run(wide) == 0
+
+
+def test_columns_sort_in_both_directions_and_back(browser: PageBrowser, url: str) -> None:
+    browser.show(url, width=1300)
+    before = browser.run(COLUMN)
+    press = FIRST_TABLE + "[...table.querySelectorAll('.sort')].find(b => b.textContent.includes('median')).click();"
+    state = FIRST_TABLE + "return table.querySelector('[aria-sort]')?.getAttribute('aria-sort') ?? '';"
+    seen = []
+    for _ in range(3):
+        browser.run(press)
+        seen.append((browser.run(state), browser.run(COLUMN)))
+    numbers = sorted(before, key=float)
+    assert before != numbers
+    assert [(way, [float(text) for text in texts]) for way, texts in seen] == [
+        ("ascending", [float(text) for text in numbers]),
+        ("descending", [float(text) for text in reversed(numbers)]),
+        ("", [float(text) for text in before]),
+    ]
+
+
+def test_a_long_table_is_filtered(browser: PageBrowser, url: str) -> None:
+    browser.show(url, width=1300)
+    browser.run(OPEN)
+    script = (
+        "const input = document.querySelector('.filter input'); input.value = 'lte';"
+        "input.dispatchEvent(new Event('input'));"
+        "const rows = [...input.closest('.filter').nextElementSibling.querySelectorAll('tbody tr')];"
+        "return rows.map(row => [row.textContent.toLowerCase().includes('lte'), row.checkVisibility()]);"
+    )
+    rows = browser.run(script)
+    assert len({matches for matches, _ in rows}) == 2
+    assert all(matches == visible for matches, visible in rows)
+
+
+def test_keys_reach_sections_and_open_all(browser: PageBrowser, url: str) -> None:
+    browser.show(url, width=1300)
+    assert tab_stops(browser, lambda text: text == "Expand all")
+    browser.press("Enter")
+    assert browser.run("return [...document.querySelectorAll('main details')].every(details => details.open);")
+    assert tab_stops(browser, lambda text: text == "Collapse all")
+    browser.press("Enter")
+    assert not browser.run("return [...document.querySelectorAll('main details')].some(details => details.open);")
+    assert tab_stops(browser, lambda text: text.startswith("transport"))
+    browser.press("Enter")
+    assert browser.run(FIRST_TABLE + "return table.querySelector('[aria-sort]') !== null;")
+    assert tab_stops(browser, lambda text: text.startswith("More metrics"))
+    browser.press("Enter")
+    assert browser.run("return document.activeElement.parentElement.open;")
+
+
+def test_a_link_to_a_folded_source_opens_it(browser: PageBrowser, url: str) -> None:
+    browser.show(url + "#source-holm-1979", width=1300)
+    assert browser.run("return document.getElementById('source-holm-1979').checkVisibility();")
+
+
+def test_figures_are_dark_on_a_dark_page(chromium: ChromiumPage, url: str) -> None:
+    colours = {}
+    for dark in (False, True):
+        chromium.show(url, width=1300, dark=dark)
+        colours[dark] = chromium.run(
+            "const [text, page] = ['figure svg text', '.drawing'].map(one => document.querySelector(one));"
+            "return [getComputedStyle(text).fill, getComputedStyle(page).backgroundColor];"
+        )
+    assert colours[False][1] == "rgb(255, 255, 255)"
+    assert set(colours[False]).isdisjoint(colours[True])
+
+
+@needs_axe
+@pytest.mark.parametrize(("width", "dark"), [(1300, False), (420, True)])
+def test_chromium_has_no_serious_violation(chromium: ChromiumPage, url: str, width: int, dark: bool) -> None:
+    chromium.show(url, width=width, dark=dark)
+    assert violations(chromium) == []
+    chromium.run(OPEN)
+    assert violations(chromium) == []
+
+
+@needs_axe
+def test_a_dark_firefox_has_no_serious_violation(url: str) -> None:
+    if FIREFOX.find() is None:
+        pytest.skip("no Firefox")
+    with firefox_page(dark=True) as page:
+        page.show(url, width=420, dark=True)
+        assert overflow(page) == []
+        page.run(OPEN)
+        assert violations(page) == []
