@@ -24,6 +24,7 @@ type Counters struct {
 	DelayedPackets int     `json:"delayed_packets"` // now, serialised and in flight
 	OversizeFrames uint64  `json:"oversize_frames"` // larger than the interface's MTU: segmentation offload is on
 	LatePackets    uint64  `json:"late_packets"`    // sent later than lateAfter after their departure time
+	LateMicros     uint64  `json:"late_us"`         // sum of these delays, µs
 	LatestMs       float64 `json:"latest_ms"`       // the largest such delay since the last change of conditions
 	KernelDropped  uint64  `json:"kernel_dropped"`  // never seen by the emulator: the receive ring was full
 }

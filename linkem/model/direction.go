@@ -252,6 +252,7 @@ func (d *Direction) Due(now int64) *Frame {
 	}
 	if late := now - d.line.next(); late > lateAfter {
 		d.counters.LatePackets++
+		d.counters.LateMicros += uint64(late / 1e3)
 		d.counters.LatestMs = max(d.counters.LatestMs, float64(late)/1e6)
 	}
 	return d.line.pop()

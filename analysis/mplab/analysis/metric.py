@@ -39,6 +39,25 @@ class Metric:
     """Source of the definition: a paper with its section, a Recommendation, an RFC."""
     limits: Limits = (None, None)
     """Smallest and largest allowed value, in `unit`; a value outside of them is an error in ``scores.py``."""
+    activity: str = ""
+    """What the user does, as the start of a sentence: ``Downloading {size}``; ``{label}`` is the value of a label."""
+    outcome: str = "takes {value}"
+    """What a transport reaches, as the predicate of that sentence; ``{value}`` is the value with its unit."""
+    way: Literal["down", "up"] = "down"
+    """Direction of most of the payload. A label ``direction`` overrides it."""
+
+    def activity_of(self, labels: Labels) -> str:
+        """Return `activity` with the values of ``labels``; without an activity, the title and the labels."""
+        if not self.activity:
+            return " · ".join((self.title, *(value for _, value in labels)))
+        text = self.activity
+        for name, value in labels:
+            text = text.replace(f"{{{name}}}", value)
+        return text
+
+    def outcome_of(self, value: str) -> str:
+        """Return `outcome` with a formatted value."""
+        return self.outcome.replace("{value}", value)
 
 
 @dataclass(frozen=True)
@@ -51,13 +70,13 @@ class Value:
 
 
 def describe_limits(metric: Metric) -> str:
-    """Return the limits of a metric as text: ``0 … 100``, ``at least 0`` or ``at most 4.5``; "" without limits."""
+    """Return the limits of a metric as text: ``0 … 100``, ``≥ 0`` or ``≤ 4.5``; "" without limits."""
     least, most = metric.limits
     if least is not None and most is not None:
         return f"{least:g} … {most:g}"
     if least is not None:
-        return f"at least {least:g}"
-    return "" if most is None else f"at most {most:g}"
+        return f"≥ {least:g}"
+    return "" if most is None else f"≤ {most:g}"
 
 
 INTERFACE_BYTES: tuple[Metric, ...] = (

@@ -1,6 +1,9 @@
 """Format numbers and words for people."""
 
+import math
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 MINUS = "\N{MINUS SIGN}"
 HARD_SPACE = "\N{NO-BREAK SPACE}"
@@ -21,26 +24,56 @@ def printable(text: str) -> str:
 def number(value: float | None) -> str:
     """Return a number as text: no decimals from 100 on, one from 10 on, two from 1 on, and three below 1.
 
-    Below 0.001 and from 10⁹ on, the number has an exponent and two decimals. None becomes a dash.
+    Below 0.001, the number has two significant digits; below 10⁻⁹, it becomes 0. None becomes a dash.
     """
     if value is None:
         return DASH
     size = abs(value)
-    if size == 0:
+    if size < 1e-9:
         return "0"
-    if size >= 1e9 or size < 1e-3:
-        text = f"{size:.2e}"
+    if size < 1e-3:
+        text = f"{size:.{1 - math.floor(math.log10(size))}f}"
     elif size >= 100:
         text = f"{size:,.0f}".replace(",", THIN_SPACE)
     else:
         decimals = 1 if size >= 10 else 2 if size >= 1 else 3
         text = f"{size:.{decimals}f}"
-    return (MINUS if value < 0 and float(re.sub(r"[^0-9.e+-]", "", text)) else "") + text
+    return (MINUS if value < 0 and float(re.sub(r"[^0-9.]", "", text)) else "") + text
 
 
 def quantity(value: float | None, unit: str) -> str:
     """Return a number with its unit as text (see `number`); a dash for None."""
     return f"{number(value)}{HARD_SPACE}{unit}".rstrip() if value is not None else DASH
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A unit in which numbers of one sentence or table cell are shown, and its size in the unit of the values."""
+
+    unit: str
+    factor: float = 1.0
+
+    def number(self, value: float | None) -> str:
+        """Return a value as text without its unit (see `number`)."""
+        return number(value if value is None else value * self.factor)
+
+    def text(self, value: float | None) -> str:
+        """Return a value as text with its unit; a dash for None."""
+        if value is not None and not self.unit and value == round(value):
+            return f"{value:.0f}"  # a count
+        return quantity(value if value is None else value * self.factor, self.unit)
+
+    def signed(self, value: float) -> str:
+        """Return a value as text with its sign and unit; zero has no sign."""
+        text = self.text(value)
+        return f"+{text}" if value > 0 else text
+
+
+def scale_of(unit: str, values: Iterable[float]) -> Scale:
+    """Return the scale for values in ``unit``: milliseconds for times of which all are shorter than 1 s."""
+    if unit == "s" and max((abs(value) for value in values), default=1.0) < 1:
+        return Scale("ms", 1000.0)
+    return Scale(unit)
 
 
 def signed(value: float | None) -> str:
@@ -84,6 +117,26 @@ def percent(fraction: float | None, *, sign: bool = False) -> str:
         return f"0{HARD_SPACE}%"
     mark = MINUS if value < 0 else "+" if sign else ""
     return f"{mark}{text}{HARD_SPACE}%"
+
+
+def tenths(fraction: float | None, *, sign: bool = False) -> str:
+    """Return a fraction as a percentage with one decimal: ``12.3 %`` for 0.123; a dash for None.
+
+    ``sign`` adds a plus sign to positive values. Zero has no sign.
+    """
+    if fraction is None:
+        return DASH
+    text = f"{abs(fraction) * 100:.1f}"
+    mark = "" if float(text) == 0 else MINUS if fraction < 0 else "+" if sign else ""
+    return f"{mark}{text}{HARD_SPACE}%"
+
+
+def decimals_apart(value: float, *bounds: float) -> int:
+    """Return the number of decimals, 1 to 3, with which ``value`` is shown to differ from its bounds, unless equal."""
+    for decimals in (1, 2):
+        if all(bound == value or round(bound, decimals) != round(value, decimals) for bound in bounds):
+            return decimals
+    return 3
 
 
 def duration(seconds: float | None) -> str:

@@ -196,17 +196,23 @@ _LATE_SHARE = 0.01
 def judge_punctuality(counters: Mapping[str, int]) -> list[str]:
     """Return a sentence for each link on which more than 1 % of the packets left the emulator late: unrequested jitter.
 
-    Late is more than 1 ms after the due time (docs/linkem.md).
+    Late is more than 1 ms after the due time (docs/linkem.md). The sentence has the mean lateness of the late packets,
+    if the emulator counted it.
 
     Args:
         counters: growth of each of the shaper's counters during the cell.
     """
     late = {name.rpartition(".")[0]: count for name, count in counters.items() if name.endswith(".late_packets")}
     return [
-        f"{link}: {count} of {sent} packets left the link emulator late: the host was busy"
+        f"{link}: {count} of {sent} packets left the link emulator late{_by(link, count, counters)}: the host was busy"
         for link, count in late.items()
         if (sent := counters.get(f"{link}.packets_out", 0)) and count > sent * _LATE_SHARE
     ]
+
+
+def _by(link: str, late: int, counters: Mapping[str, int]) -> str:
+    late_us = counters.get(f"{link}.late_us", 0)
+    return f", by {late_us / late / 1000:.1f} ms on average" if late_us else ""
 
 
 def judge_captures(captures: Sequence[CaptureResult]) -> list[str]:

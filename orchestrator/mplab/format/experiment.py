@@ -156,6 +156,18 @@ class Budget:
 
 
 @dataclass(frozen=True, config=CONFIG)
+class SmallestEffect:
+    """Smallest difference between two transports that matters: the larger of both values. 0: every difference matters.
+
+    `time_s` applies only to metrics that are times.
+    """
+
+    relative_percent: float = 2.0
+    """Percent of the reference's median."""
+    time_s: float = 0.005
+
+
+@dataclass(frozen=True, config=CONFIG)
 class IntervalRule:
     """Stop rule: the run ends when the 95 % confidence intervals of a metric are narrow enough for every transport."""
 
@@ -264,6 +276,7 @@ EVERYTHING = Matrix()
 
 
 _DEFAULT_TOLERANCE = Tolerance()
+_DEFAULT_SMALLEST_EFFECT = SmallestEffect()
 _HASHED = {"hashed": "always"}
 """Metadata of a field on which the results of cells depend: its value is part of each cell's hash."""
 _HASHED_IF_GIVEN = {"hashed": "if given"}
@@ -298,6 +311,7 @@ class ExperimentBase:
     tags: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
     budgets: tuple[Budget, ...] = ()
+    smallest_effect: SmallestEffect = _DEFAULT_SMALLEST_EFFECT
 
     @property
     def overhead_s(self) -> float:

@@ -32,7 +32,8 @@ from mplab.analysis.metric import Metric, Value
 
 METRICS = (
     Metric("goodput", "Goodput", "Mbit/s", "higher", ("size",)),
-    Metric("time", "Download time", "s", "lower", ("size",), headline=True, source="RFC 0 §1", limits=(0, 900)),
+    Metric("time", "Download time", "s", "lower", ("size",), headline=True, source="RFC 0 §1", limits=(0, 900),
+           activity="Downloading {size}"),
     Metric("flows", "Subflows", "", "neither"),
 )
 
@@ -129,7 +130,10 @@ class Synthetic:
         return cells
 
     def _write_manifest(self, run: Path, run_id: str, cells: list[dict[str, Any]]) -> None:
-        paths = {"wlan0": {"down": {"rate_kbps": 7040}, "up": {}}, "rmnet0": {"down": {}, "up": {}}}
+        paths = {
+            interface: {way: {"rate_kbps": rate, "delay_ms": delay} for way, rate in (("down", down), ("up", up))}
+            for interface, down, up, delay in (("wlan0", 7040, 2020, 25), ("rmnet0", 9185, 2286, 35))
+        }
         manifest = {
             "format": 1,
             "run_id": run_id,

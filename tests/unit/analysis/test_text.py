@@ -14,7 +14,10 @@ from mplab.analysis import text
         (1.234, "1.23"),
         (-12.34, "−12.3"),
         (1234.5, "1\N{NARROW NO-BREAK SPACE}234"),
-        (0.00012, "1.20e-04"),
+        (0.00012, "0.00012"),
+        (1e-12, "0"),
+        (-0.0000567, "−0.000057"),
+        (2.5e9, "2\N{NARROW NO-BREAK SPACE}500\N{NARROW NO-BREAK SPACE}000\N{NARROW NO-BREAK SPACE}000"),
         (-0.0, "0"),
     ],
 )
@@ -25,6 +28,28 @@ def test_number(value: float | None, expected: str) -> None:
 @pytest.mark.parametrize(("value", "expected"), [(0.123, "12 %"), (-0.05, "−5.0 %"), (0.0004, "0 %")])
 def test_percent(value: float, expected: str) -> None:
     assert text.percent(value).replace("\xa0", " ") == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "sign", "expected"),
+    [(0.1234, False, "12.3 %"), (-0.05, True, "−5.0 %"), (0.3, True, "+30.0 %"), (-0.0004, True, "0.0 %")],
+)
+def test_tenths(value: float, sign: bool, expected: str) -> None:
+    assert text.tenths(value, sign=sign).replace("\xa0", " ") == expected
+
+
+def test_rounding_keeps_a_value_apart_from_its_bounds() -> None:
+    assert text.decimals_apart(30.0, 29.1, 31.2) == 1
+    assert text.decimals_apart(0.94, 0.91, 1.2) == 2
+    assert text.decimals_apart(0.9, 0.9, 1.2) == 1, "equal ones need no more digits"
+
+
+def test_times_are_in_milliseconds_if_all_are_short() -> None:
+    assert text.scale_of("s", [0.074, 0.124]).text(0.124).replace("\xa0", " ") == "124 ms"
+    assert text.scale_of("s", [0.82, 1.18]).text(0.82).replace("\xa0", " ") == "0.820 s"
+    assert text.scale_of("Mbit/s", [0.5]).text(0.5).replace("\xa0", " ") == "0.500 Mbit/s"
+    assert text.scale_of("", [3.0]).text(3.0) == "3"
+    assert text.scale_of("s", [0.01]).signed(0.0028).replace("\xa0", " ") == "+2.80 ms"
 
 
 @pytest.mark.parametrize(

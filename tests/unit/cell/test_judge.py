@@ -134,7 +134,9 @@ def test_an_emulator_that_is_often_late_is_flagged() -> None:
     rarely = {"wlan0.up.late_packets": 1, "wlan0.up.packets_out": 1000}
     assert judge_punctuality(rarely) == []
     (warning,) = judge_punctuality({**rarely, "wlan0.up.late_packets": 30})
-    assert warning.startswith("wlan0.up: 30 of 1000 packets")
+    assert warning == "wlan0.up: 30 of 1000 packets left the link emulator late: the host was busy"
+    (warning,) = judge_punctuality({**rarely, "wlan0.up.late_packets": 30, "wlan0.up.late_us": 66_000})
+    assert "late, by 2.2 ms on average: the host was busy" in warning
 
 
 def test_a_capture_that_dropped_packets_is_told() -> None:

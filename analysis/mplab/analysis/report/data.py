@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from mplab.analysis.statistics.contrast import CONTRAST_FIELDS, Contrast, ContrastField, PageColumn, ends
 from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.summaries import HEAD_COLUMNS, Analysis, Group
+from mplab.analysis.text import Scale, scale_of
 from mplab.analysis.verdicts.claims import Outcome
 from mplab.format.experiment import TransportRecord
 
@@ -206,14 +207,23 @@ def quantile_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
 
 
 def contrast_rows(panel: Sequence[Group]) -> tuple[ContrastRow, ...]:
-    """Return the rows of the page's table of contrasts for one metric, whose groups of results are in ``panel``."""
-    rows = []
+    """Return the rows of the page's table of contrasts for one metric, whose groups of results are in ``panel``.
+
+    Shifts are in the unit of `shift_scale`.
+    """
+    rows, factor = [], shift_scale(panel).factor
     for group in panel:
         known = {series.transport.label: series.transport for series in group.series}
         for contrast in group.contrasts:
-            cells = tuple((column.text(contrast), column.note(contrast)) for column in PAGE_COLUMNS)
+            scaled = contrast.scaled(factor)
+            cells = tuple((column.text(scaled), column.note(scaled)) for column in PAGE_COLUMNS)
             rows.append(ContrastRow(group.label_text, known[contrast.transport], known[contrast.reference], cells))
     return tuple(rows)
+
+
+def shift_scale(panel: Sequence[Group]) -> Scale:
+    """Return the scale of the shifts of one metric."""
+    return scale_of(panel[0].metric.unit, [contrast.shift for group in panel for contrast in group.contrasts])
 
 
 def _csv_values(field: ContrastField, contrast: Contrast) -> Sequence[object]:

@@ -1,40 +1,70 @@
-"""Answer in one sentence which transport was best, by how much, and how certain that is."""
+"""Answer in one sentence which transport was best, by how much, under which conditions, and how certain that is."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
+from typing import Literal
 
 import numpy as np
 
 from mplab.analysis.figures.style import MAX_FACETS
-from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, SMALL_SAMPLE
+from mplab.analysis.metric import Labels
+from mplab.analysis.record.run import Run
+from mplab.analysis.report.conditions import conditions
+from mplab.analysis.statistics.contrast import MOST_NEEDED
+from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, SMALL_SAMPLE, Interval
+from mplab.analysis.statistics.equivalence import equivalent
+from mplab.analysis.statistics.power import LEVEL
 from mplab.analysis.statistics.summaries import Analysis, Group, Series
-from mplab.analysis.text import percent, plural, quantity, signed_share
+from mplab.analysis.text import DASH, HARD_SPACE, Scale, decimals_apart, listed, p_text, plural, scale_of, tenths
+from mplab.analysis.verdicts.findings import Finding, GroupKey, without
 from mplab.format.experiment import TransportRecord
 
-TOO_FEW, UNCLEAR, ALONE = "too few repetitions", "no clear winner", "nothing to compare with"
+TOO_FEW, NEITHER = "too few repetitions", "neither is better"
 
 
 @dataclass(frozen=True)
 class HeadlineVerdict:
-    """The best transport for one combination of labels; ``winner`` None: no transport was shown to be better."""
+    """The answer for one combination of labels; ``winner`` None: no transport was shown to be better.
+
+    Attributes:
+        label: values of the labels, as text.
+        conditions: link condition in words.
+        winner: the better transport.
+        sentence: activity, conditions, medians, difference, interval and verdict.
+        state: ``better``, ``equivalent``, ``undecided``, ``too few repetitions``, or ``neither is better``.
+        amount: difference of the best multipath transport from the best single path: ``30.0 % less``; "" without one.
+        good: the multipath transport (or the first one of two of a kind) is on the better side.
+        medians: transport label → median as text, for the table of all answers.
+        sensitivity: what the difference is without the flagged cells, as a sentence; "" without flagged cells.
+        finding: the numbers; None for answers over many labels.
+        without_flagged: (number of flagged cells, improvement without them); None without flagged cells.
+    """
 
     label: str
+    conditions: str
     winner: TransportRecord | None
     sentence: str
-    doubt: str = ""
-    """Short reason why there is no winner; "" if there is one."""
+    state: str
+    medians: Mapping[str, str]
     amount: str = ""
-    """Difference between multipath and the best single path, in words.
+    good: bool = True
+    sensitivity: str = ""
+    finding: Finding | None = None
+    without_flagged: tuple[int, float | None] | None = None
 
-    ``26 % less`` if multipath won, ``multipath 22 % more`` if the single path won. "" without a winner, or if the gain
-    (`mplab.analysis.statistics.effects.gain`) is not known.
-    """
+    @property
+    def summary(self) -> str:
+        """Return the verdict in a few words: ``Multipath TCP is better, 30.0 % less``."""
+        if self.winner is None:
+            return self.state
+        return f"{self.winner.title} is better" + (f", {self.amount}" if self.amount and self.good else "")
 
 
 @dataclass(frozen=True)
 class HeadlineAnswer:
-    """The best transports for one headline metric in one scenario and link: a verdict per combination of labels."""
+    """The answers for one headline metric in one scenario and link: a verdict per combination of labels."""
 
     scenario: str
     link: str
@@ -43,21 +73,42 @@ class HeadlineAnswer:
     warnings: tuple[str, ...]
 
 
-def answers(analysis: Analysis) -> list[HeadlineAnswer]:
+def answers(analysis: Analysis, findings: Mapping[GroupKey, Finding]) -> list[HeadlineAnswer]:
     """Return an answer per headline metric, scenario and link, in the order of the experiment.
 
     A metric that has values of only one transport is left out, unless neither lower nor higher values are better.
     """
     result = []
+    flagged = flagged_cells(analysis.run)
+    links = {link.name: link for link in analysis.run.manifest.experiment.links}
     for panel in analysis.panels():
         first = panel[0]
-        if not first.metric.headline:
+        metric = first.metric
+        if not metric.headline:
             continue
-        many = len(panel) > MAX_FACETS and first.metric.better != "neither"
-        verdicts = (_verdict_of_many(panel),) if many else tuple(_verdict(group) for group in panel)
-        if any(verdict.doubt != ALONE for verdict in verdicts):
-            result.append(HeadlineAnswer(first.scenario, first.link, first.metric.title, verdicts, _warnings(panel)))
+        places = [conditions(links.get(first.link), _way(group)) for group in panel]
+        if len(panel) > MAX_FACETS and metric.better != "neither":
+            found = [finding for group in panel if (finding := findings.get(group.key)) is not None]
+            verdicts = [_verdict_of_many(panel, found, places[0])] if found else []
+        else:
+            found_or_none = [findings.get(group.key) for group in panel]
+            verdicts = [
+                _verdict(finding, place, flagged) if finding is not None else _medians_only(group, place)
+                for group, finding, place in zip(panel, found_or_none, places, strict=True)
+                if finding is not None or metric.better == "neither"
+            ]
+        if verdicts:
+            result.append(HeadlineAnswer(first.scenario, first.link, metric.title, tuple(verdicts), _warnings(panel)))
     return result
+
+
+def flagged_cells(run: Run) -> frozenset[str]:
+    """Return the IDs of the ok cells with warnings, or on an overloaded host."""
+    return frozenset(
+        cell.id
+        for cell in run.cells
+        if cell.ok and cell.record is not None and (cell.record.warnings or cell.record.host.overloaded)
+    )
 
 
 def small_sample_warning(n: int) -> str:
@@ -72,6 +123,22 @@ def small_sample_warning(n: int) -> str:
     )
 
 
+def difference(finding: Finding) -> str:
+    """Return how far the sample's median is from the reference's: ``30.0 % less``, ``1.2 points more``."""
+    return _difference(finding)[0]
+
+
+def verdict_text(finding: Finding | None) -> str:
+    """Return the verdict in one or two words; "" without a finding."""
+    if finding is None:
+        return ""
+    return TOO_FEW if finding.verdict == "too few" else finding.verdict
+
+
+def _way(group: Group) -> Literal["down", "up"]:
+    return "up" if dict(group.labels).get("direction", group.metric.way) == "up" else "down"
+
+
 def _warnings(panel: Sequence[Group]) -> tuple[str, ...]:
     sentences = [small_sample_warning(min(group.smallest_n for group in panel))]
     lacking = sorted({s.transport.title for group in panel for s in group.series if len(s.values) < s.cells})
@@ -80,61 +147,160 @@ def _warnings(panel: Sequence[Group]) -> tuple[str, ...]:
     return tuple(warning for warning in sentences if warning)
 
 
-def _verdict(group: Group) -> HeadlineVerdict:
-    best = group.of(group.best)
-    if best is None:
-        medians = [f"{s.transport.title} {_median(group, s)}" for s in group.measured]
-        return HeadlineVerdict(group.label_text, None, f"Medians: {', '.join(medians)}.", "neither is better")
-    start = f"{best.transport.title} was best: {_median(group, best)}"
-    multipath, base = _best_multipath(group), group.of(group.baseline)
-    if base is None or multipath is None or multipath.comparison is None:
-        return _one_kind_only(group, best, base, start)
-    comparison = multipath.comparison
-    change = percent(abs(comparison.gain or 0.0))
-    if best is multipath:
-        than = f"{change} {_less(group)} than {base.transport.title}, the best single path"
-        start += f", {than} ({_median(group, base)})" if comparison.gain else ""
-    else:
-        start += f". {multipath.transport.title} reached {_median(group, multipath)}"
-        start += f", {change} {_more(group)}" if comparison.gain else ""
-    doubt = _doubt(group, best, multipath)
-    winner, amount = (None, "") if doubt else (best.transport, _amount(group, best, multipath))
-    return HeadlineVerdict(group.label_text, winner, f"{start}{_certainty(group, multipath)}", doubt, amount)
+def _medians_only(group: Group, place: str) -> HeadlineVerdict:
+    """Return the answer for a metric of which neither lower nor higher values are better."""
+    scale = _scale(group)
+    texts = {s.transport.label: scale.text(_median(s)) for s in group.measured}
+    medians = [f"{s.transport.title} {texts[s.transport.label]}" for s in group.measured]
+    sentence = f"{group.metric.activity_of(group.labels)} over {place}: medians {listed(medians)}."
+    return HeadlineVerdict(group.label_text, place, None, sentence, NEITHER, texts)
 
 
-def _doubt(group: Group, best: Series, multipath: Series) -> str:
-    """Return the reason why no transport is named as the winner; "" if one is named.
+def _verdict(finding: Finding, place: str, flagged: frozenset[str]) -> HeadlineVerdict:
+    group, sample, reference = finding.group, finding.sample, finding.reference
+    scale = _scale(group)
+    amount, good = _difference(finding)
+    what = f"{group.metric.activity_of(group.labels)} over {place}"
+    if not group.metric.activity:
+        what = f"{group.scenario}, {what}"
+    outcome = group.metric.outcome_of(scale.text(_median(sample)))
+    both = sample.transport.single_path is not reference.transport.single_path
+    other = f"{reference.transport.title} {scale.text(_median(reference))}"
+    against = f"the best single path ({other})" if both else f"the second-best transport ({other})"
+    numbers = f"{_interval(finding)}, n = {_sizes(group)}"
+    sentences = [f"{what}: {sample.transport.title} {outcome}, {amount} {_than(amount)} {against}; {numbers}."]
+    sentences += _reasons(finding, scale)
+    if not both:
+        kind = "multipath transport" if sample.transport.single_path else "single path"
+        sentences.append(f"No {kind} was measured.")
+    sensitivity, left = _sensitivity(finding, flagged)
+    return HeadlineVerdict(
+        label=group.label_text,
+        conditions=place,
+        winner=finding.winner.transport if finding.winner else None,
+        sentence=" ".join(sentences),
+        state=verdict_text(finding),
+        amount=amount if finding.verdict == "better" else "",
+        good=good,
+        medians={s.transport.label: scale.text(_median(s)) for s in group.measured},
+        sensitivity=sensitivity,
+        finding=finding,
+        without_flagged=left,
+    )
 
-    A winner needs a 95 % interval of the gain of multipath (`mplab.analysis.statistics.effects.gain`) that excludes 0.
-    If the winner is a multipath transport, the interval of its median must not overlap that of another multipath
-    transport.
-    """
-    comparison = multipath.comparison
-    if group.smallest_measured < MIN_FOR_INTERVAL:
-        return TOO_FEW
-    if comparison is None or comparison.gain_interval is None or 0 in comparison.gain_interval:
-        return UNCLEAR
-    near = [s for s in group.measured if s is not best and not s.transport.single_path and not _apart(best, s)]
-    return " or ".join(s.transport.title for s in (best, *near)) if best is multipath and near else ""
+
+def _reasons(finding: Finding, scale: Scale) -> list[str]:
+    """Return the sentences that explain the verdict."""
+    zone = f"the smallest effect of interest, {scale_of(scale.unit, ()).text(finding.smallest * scale.factor)}"
+    if finding.verdict == "better":
+        return _also_near(finding)
+    if finding.verdict == "equivalent" and finding.equivalence is not None:
+        ends = _ends(finding.equivalence, finding.group.metric.unit)
+        return [f"Equivalent: the 90 % interval of the difference, {ends}, is within ± {zone}."]
+    if finding.verdict == "too few":
+        if not finding.pairs:
+            return ["Too few repetitions: no block has values of both."]
+        tests = plural(max(finding.tests, 1), "comparison")
+        few = f"{plural(finding.pairs, 'block')} cannot show a difference in {tests}"
+        return [f"Too few repetitions: {few}; at least {finding.needed} can."]
+    if finding.p is not None and finding.p <= LEVEL:
+        start = f"Undecided: there is a difference ({_p(finding)}), but it may be smaller than {zone}"
+        return [start + (f"; {_about(finding.needed)} would tell." if finding.needed else ".")]
+    start = f"Undecided: neither a difference ({_p(finding)}) nor equivalence is shown"
+    return [start + (f"; {_about(finding.needed)} would tell." if finding.needed else ".")]
 
 
-def _apart(a: Series, b: Series) -> bool:
-    """Return whether both medians have intervals, and the intervals do not overlap."""
-    first, second = (s.description.interval if s.description else None for s in (a, b))
-    return first is not None and second is not None and (first.high < second.low or second.high < first.low)
+def _also_near(finding: Finding) -> list[str]:
+    """Return a sentence with the multipath transports that were not shown to be worse than the winner."""
+    winner = finding.winner
+    if winner is None or winner is not finding.sample or winner.transport.single_path:
+        return []
+    near = []
+    for series in finding.group.measured:
+        pair = {series.transport.label, winner.transport.label}
+        contrast = next((c for c in finding.group.contrasts if {c.transport, c.reference} == pair), None)
+        if series is winner or series.transport.single_path or contrast is None:
+            continue
+        same = equivalent(contrast.interval, finding.smallest)
+        if contrast.p_holm is None or contrast.p_holm > LEVEL or same:
+            near.append(f"{series.transport.title} ({_scale(finding.group).text(_median(series))})")
+    return [f"Not shown to be worse than {winner.transport.title}: {listed(near)}."] if near else []
 
 
-def _certainty(group: Group, multipath: Series) -> str:
-    comparison = multipath.comparison
-    if comparison is None or comparison.gain is None:
-        return "."
-    g, n = f"G = {signed_share(comparison.gain)}", f"n = {_sizes(group)}"
-    interval = comparison.gain_interval
+def _p(finding: Finding) -> str:
+    corrected = f", corrected for {plural(finding.tests, 'comparison')}" if finding.tests > 1 else ""
+    return p_text(finding.p, "p") + corrected
+
+
+def _about(needed: int) -> str:
+    return f"about {needed} repetitions" if needed <= MOST_NEEDED else f"more than {MOST_NEEDED} repetitions"
+
+
+def _difference(finding: Finding) -> tuple[str, bool]:
+    """Return (difference of the sample from the reference in words, whether the sample is on the better side)."""
+    group = finding.group
+    delta = _median(finding.sample) - _median(finding.reference)
+    good = delta <= 0 if group.metric.better == "lower" else delta >= 0
+    if delta == 0:
+        return "the same", good
+    word = "less" if delta < 0 else "more"
+    relative = finding.relative
+    if relative is None or group.metric.unit == "%":
+        return f"{_absolute(abs(delta), group.metric.unit)} {word}", good
+    interval = finding.relative_interval
+    decimals = decimals_apart(100 * relative, *(100 * end for end in (interval.low, interval.high))) if interval else 1
+    return f"{abs(100 * relative):.{decimals}f}{HARD_SPACE}% {word}", good
+
+
+def _than(amount: str) -> str:
+    return "as" if amount == "the same" else "than"
+
+
+def _absolute(value: float, unit: str) -> str:
+    return f"{value:.1f} percentage points" if unit == "%" else scale_of(unit, (value,)).text(value)
+
+
+def _interval(finding: Finding) -> str:
+    """Return the 95 % interval of the difference in words."""
+    group = finding.group
+    relative, interval = finding.relative, finding.relative_interval
+    if relative is None or group.metric.unit == "%":
+        shift = finding.shift_interval
+        return f"95 % interval of the difference {_ends(shift, group.metric.unit)}" if shift else "no interval"
     if interval is None:
-        return f" ({g}, no interval, {n})."
-    limits = f"95 % interval {signed_share(interval.low)} to {signed_share(interval.high)}"
-    verdict = " The interval includes 0: no difference is shown." if 0 in interval else ""
-    return f" ({g}, {limits}, {n}).{verdict}"
+        return "no interval"
+    sign = -1 if group.metric.better == "lower" else 1
+    low, high = sorted((100 * sign * interval.low, 100 * sign * interval.high))
+    decimals = decimals_apart(100 * sign * relative, low, high)
+    if round(low, decimals) * round(high, decimals) >= 0 and relative * sign * (low + high) >= 0:
+        ends = sorted((abs(low), abs(high)))
+        return f"95 % interval {ends[0]:.{decimals}f} to {ends[1]:.{decimals}f}{HARD_SPACE}%"
+    words = [f"{abs(end):.{decimals}f}{HARD_SPACE}% {'less' if end < 0 else 'more'}" for end in (low, high)]
+    return f"95 % interval {' to '.join(words)}"
+
+
+def _ends(interval: Interval, unit: str) -> str:
+    scale = scale_of(unit, (interval.low, interval.high))
+    name = f"{HARD_SPACE}points" if unit == "%" else f"{HARD_SPACE}{scale.unit}".rstrip()
+    return f"{scale.number(interval.low)} to {scale.number(interval.high)}{name}"
+
+
+def _sensitivity(finding: Finding, flagged: frozenset[str]) -> tuple[str, tuple[int, float | None] | None]:
+    """Return what the difference is without the flagged cells: (sentence, (number of them, improvement))."""
+    group = finding.group
+    own = {value.cell for series in group.measured for value in series.values} & flagged
+    if not own:
+        return "", None
+    left = without(group, own)
+    start = f"Without the {plural(len(own), 'flagged cell')}: "
+    if left is None or finding.relative is None:
+        return f"{start}no percentage can be computed.", (len(own), left)
+    return f"{start}{_share_word(left, group)} instead of {_share_word(finding.relative, group)}.", (len(own), left)
+
+
+def _share_word(relative: float, group: Group) -> str:
+    less = (relative > 0) is (group.metric.better == "lower")
+    return f"{tenths(abs(relative))} {'less' if less else 'more'}"
 
 
 def _sizes(group: Group) -> str:
@@ -142,67 +308,32 @@ def _sizes(group: Group) -> str:
     return str(sizes[0]) if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
 
 
-def _amount(group: Group, best: Series, multipath: Series) -> str:
-    gain = multipath.comparison.gain if multipath.comparison is not None else None
-    if gain is None:
-        return ""
-    size = percent(abs(gain))
-    return f"{size} {_less(group)}" if best is multipath else f"multipath {size} {_more(group)}"
-
-
-def _one_kind_only(group: Group, best: Series, base: Series | None, start: str) -> HeadlineVerdict:
-    """Return the answer for a group that lacks multipath transports or single paths."""
-    others = [s for s in group.measured if s is not best]
-    other_texts = "".join(f"; {s.transport.title} {_median(group, s)}" for s in others)
-    absent = "No single path" if base is None else "No multipath transport"
-    doubt = "" if all(_apart(best, s) for s in others) else UNCLEAR
-    if not others:
-        doubt = ALONE
-    elif group.smallest_measured < MIN_FOR_INTERVAL:
-        doubt = TOO_FEW
-    winner = None if doubt else best.transport
-    return HeadlineVerdict(group.label_text, winner, f"{start}{other_texts}. {absent} was measured.", doubt)
-
-
-def _best_multipath(group: Group) -> Series | None:
-    several = [s for s in group.measured if not s.transport.single_path and s.description is not None]
-    sign = 1 if group.metric.better == "lower" else -1
-    return min(several, key=lambda s: sign * s.description.median if s.description else 0.0, default=None)
-
-
-def _verdict_of_many(panel: Sequence[Group]) -> HeadlineVerdict:
-    wins = Counter(group.best for group in panel if group.best is not None)
+def _verdict_of_many(panel: Sequence[Group], found: Sequence[Finding], place: str) -> HeadlineVerdict:
+    """Return the answer for a metric with many values of a label: the number of values with each verdict."""
+    first = panel[0]
+    names = " and ".join(name for name, _ in first.labels)
     titles = {s.transport.label: s.transport for group in panel for s in group.measured}
-    label_names = ", ".join(name for name, _ in panel[0].labels)
-    ranked = sorted(wins.items(), key=lambda pair: (-pair[1], str(pair[0])))
-    parts = [f"{titles[str(label)].title} for {count}" for label, count in ranked]
-    parts[0] = f"{parts[0]} of {len(panel)}"
-    gains = [
-        multipath.comparison.gain
-        for group in panel
-        if (multipath := _best_multipath(group)) and multipath.comparison and multipath.comparison.gain is not None
-    ]
+    wins = Counter(finding.winner.transport.label for finding in found if finding.winner is not None)
+    ranked = sorted(wins.items(), key=lambda pair: (-pair[1], pair[0]))
+    parts = [f"{titles[label].title} is better for {count}" for label, count in ranked]
+    others = Counter(verdict_text(finding) for finding in found if finding.winner is None)
+    parts += [f"{count} {state}" for state, count in sorted(others.items())]
+    any_of: Labels = tuple((name, f"any {name}") for name, _ in first.labels)
+    gains = [finding.relative for finding in found if finding.relative is not None]
     spread = ""
     if gains:
         low, middle, high = (float(q) for q in np.quantile(gains, (0.25, 0.5, 0.75)))
-        spread = (
-            f" G per {label_names}: median {signed_share(middle)}, middle half {signed_share(low)} to "
-            f"{signed_share(high)} ({plural(len(gains), 'value')})."
-        )
-    leader = titles[str(ranked[0][0])] if ranked[0][1] > len(panel) / 2 else None
-    doubt = "" if leader else UNCLEAR
-    return HeadlineVerdict(
-        f"per {label_names}", leader, f"Best median per {label_names}: {', '.join(parts)}.{spread}", doubt
-    )
+        spread = f" Advantage: median {tenths(middle)}, middle half {tenths(low)} to {tenths(high)}."
+    leader = titles[ranked[0][0]] if ranked and ranked[0][1] > len(panel) / 2 else None
+    start = f"{first.metric.activity_of(any_of)} over {place}: of {len(panel)} values of {names}"
+    state = "better" if leader else others.most_common(1)[0][0] if others else "undecided"
+    medians = dict.fromkeys(titles, DASH)
+    return HeadlineVerdict(f"per {names}", place, leader, f"{start}, {listed(parts)}.{spread}", state, medians)
 
 
-def _median(group: Group, series: Series) -> str:
-    return quantity(series.description.median if series.description else None, group.metric.unit)
+def _scale(group: Group) -> Scale:
+    return scale_of(group.metric.unit, [_median(series) for series in group.measured])
 
 
-def _less(group: Group) -> str:
-    return "less" if group.metric.better == "lower" else "more"
-
-
-def _more(group: Group) -> str:
-    return "more" if group.metric.better == "lower" else "less"
+def _median(series: Series) -> float:
+    return float(median(series.numbers))

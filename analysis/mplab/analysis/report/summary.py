@@ -1,15 +1,18 @@
 """Draw conclusions from a run's statistics; make the content of ``report/summary.json`` and the terminal's table."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from mplab.analysis.report.data import contrast_content
-from mplab.analysis.report.headline import HeadlineAnswer, answers
+from mplab.analysis.report.headline import HeadlineAnswer, HeadlineVerdict, answers, verdict_text
 from mplab.analysis.report.view import warnings
 from mplab.analysis.results.reported import FORMAT, Summary, SummaryGroup, SummarySeries
+from mplab.analysis.statistics.contrast import ends
 from mplab.analysis.statistics.summaries import Analysis, Group, Series, UnpairedComparison
-from mplab.analysis.text import number, percent, spread
+from mplab.analysis.text import number, spread, tenths
 from mplab.analysis.verdicts.budgets import JudgedLimit, judge_limits, measured_in
 from mplab.analysis.verdicts.claims import Outcome, outcomes
+from mplab.analysis.verdicts.findings import Finding, GroupKey, find
 from mplab.format.record import json_of
 
 
@@ -22,12 +25,14 @@ class Conclusions:
         answers: the best transport, for each headline metric, scenario and link condition.
         claims: the result for each claim of the experiment.
         budgets: the verdict on each limit of a budget, for each transport to which it applies.
+        findings: key of a group → the better transport, or that none was shown to be better.
     """
 
     warnings: tuple[str, ...]
     answers: tuple[HeadlineAnswer, ...]
     claims: tuple[Outcome, ...]
     budgets: tuple[JudgedLimit, ...]
+    findings: Mapping[GroupKey, Finding]
 
 
 def conclude(analysis: Analysis) -> Conclusions:
@@ -37,11 +42,13 @@ def conclude(analysis: Analysis) -> Conclusions:
         BudgetError: a limit cannot be converted to its metric's unit.
     """
     experiment = analysis.run.manifest.experiment
+    findings = find(analysis.groups, experiment.smallest_effect)
     return Conclusions(
         warnings=tuple(warnings(analysis)),
-        answers=tuple(answers(analysis)),
+        answers=tuple(answers(analysis, findings)),
         claims=tuple(outcomes(analysis)),
         budgets=tuple(judge_limits(experiment.budgets, measured_in(analysis.groups), experiment.seed)),
+        findings=findings,
     )
 
 
@@ -49,8 +56,8 @@ def conclude(analysis: Analysis) -> Conclusions:
 class SummaryRow:
     """A row of the table that ``mplab report`` prints: the median of a transport for a metric.
 
-    ``best``: this median is the best of all transports. ``median``, ``interval`` and ``gain`` are formatted, or ""
-    without a value.
+    ``best``: this transport is shown to be better. ``median``, ``interval`` and ``gain`` are formatted, or "" without a
+    value.
     """
 
     scenario: str
@@ -85,14 +92,16 @@ def summary_content(analysis: Analysis, conclusions: Conclusions) -> dict[str, o
                 "metric": answer.metric,
                 "labels": verdict.label,
                 "winner": verdict.winner.label if verdict.winner else None,
+                "verdict": verdict.state,
                 "sentence": verdict.sentence,
+                **_numbers(verdict),
             }
             for answer in conclusions.answers
             for verdict in answer.verdicts
         ],
         "claims": [_claim(outcome) for outcome in conclusions.claims],
         "budgets": [_limit(judged) for judged in conclusions.budgets],
-        "metrics": [_group(group) for group in analysis.groups],
+        "metrics": [_group(group, conclusions.findings.get(group.key)) for group in analysis.groups],
         "interfaces": [asdict(share) for share in analysis.shares],
         "not_ok": [
             {"cell": cell.id, "outcome": cell.outcome, "reasons": list(cell.reasons)}
@@ -101,6 +110,26 @@ def summary_content(analysis: Analysis, conclusions: Conclusions) -> dict[str, o
         ],
         "skipped": [{"transport": transport, "reason": reason} for transport, reason in run.skipped],
         "problems": [asdict(problem) for problem in analysis.problems],
+    }
+
+
+def _numbers(verdict: HeadlineVerdict) -> dict[str, object]:
+    """Return the numbers of an answer; none for an answer over many labels, or without a better side."""
+    finding = verdict.finding
+    if finding is None:
+        return {}
+    without = verdict.without_flagged
+    return {
+        "transport": finding.sample.transport.label,
+        "against": finding.reference.transport.label,
+        "improvement": finding.relative,
+        "improvement_interval": ends(finding.relative_interval),
+        "smallest_effect": finding.smallest,
+        "equivalence_interval": ends(finding.equivalence),
+        "p": finding.p,
+        "tests": finding.tests,
+        "needed": finding.needed,
+        "without_flagged": {"cells": without[0], "improvement": without[1]} if without else None,
     }
 
 
@@ -155,13 +184,13 @@ def _row(group: SummaryGroup, series: SummarySeries) -> SummaryRow:
         n=series.n,
         median=number(series.median),
         interval=spread(*interval) if interval else "",
-        gain=percent(compared.gain, sign=True) if compared and compared.gain is not None else "",
+        gain=tenths(compared.gain, sign=True) if compared and compared.gain is not None else "",
         headline=group.headline,
-        best=group.best == series.transport,
+        best=group.winner == series.transport,
     )
 
 
-def _group(group: Group) -> dict[str, object]:
+def _group(group: Group, finding: Finding | None) -> dict[str, object]:
     return {
         "scenario": group.scenario,
         "link": group.link,
@@ -174,6 +203,8 @@ def _group(group: Group) -> dict[str, object]:
         "headline": group.metric.headline,
         "labels": dict(group.labels),
         "best": group.best,
+        "winner": finding.winner.transport.label if finding and finding.winner else None,
+        "verdict": verdict_text(finding) or None,
         "baseline": group.baseline,
         "transports": [_series(series) for series in group.series],
         "contrasts": [contrast_content(contrast) for contrast in group.contrasts],

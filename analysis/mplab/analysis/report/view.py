@@ -10,30 +10,34 @@ import numpy as np
 from mplab.analysis.metric import describe_limits
 from mplab.analysis.record.links import Measurement, measurements, tolerance_of
 from mplab.analysis.record.run import Cell, Run
-from mplab.analysis.report.data import ContrastRow, contrast_rows
-from mplab.analysis.statistics.contrast import Contrast
-from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, Interval
+from mplab.analysis.report.data import ContrastRow, contrast_rows, shift_scale
+from mplab.analysis.statistics.contrast import Contrast, needed_text
+from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, Interval, magnitude
 from mplab.analysis.statistics.summaries import Analysis, Group, Series, UnpairedComparison
 from mplab.analysis.text import (
     DASH,
     THIN_SPACE,
+    Scale,
     duration,
     listed,
     number,
     p_text,
     percent,
     plural,
+    scale_of,
     signed,
     signed_share,
     spread,
+    tenths,
 )
 from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
+from mplab.analysis.verdicts.findings import Finding, GroupKey
 from mplab.format.experiment import TransportRecord
 from mplab.format.link import interface_title
 from mplab.format.runevents import CellRetried
 
 MAX_COMMIT = 12
-BETTER_WORDS = {"lower": "less is better", "higher": "more is better", "neither": ""}
+BETTER_WORDS = {"lower": "lower is better", "higher": "higher is better", "neither": ""}
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,8 @@ class MetricRow:
     rows_of_label: int
     """Number of rows that the label's table cell spans, in the first of these rows; 0 in the others."""
     transport: TransportRecord
-    best: bool
+    better: bool
+    """The transport is shown to be better."""
     n: str
     median: str
     quartiles: str
@@ -53,17 +58,22 @@ class MetricRow:
     gain: str
     effect: str
     p: str
+    needed: str
 
 
 @dataclass(frozen=True)
 class MetricTable:
-    """The table of a metric in a scenario under a link condition; ``labelled``: it has a column of labels."""
+    """The table of a metric in a scenario under a link condition; ``labelled``: it has a column of labels.
+
+    ``unit`` is that of the values, ``shift_unit`` that of the differences.
+    """
 
     scenario: str
     link: str
     metric: str
     title: str
     unit: str
+    shift_unit: str
     better: str
     limits: str
     source: str
@@ -91,9 +101,9 @@ class LinkRow:
     good: bool
 
 
-def metric_tables(analysis: Analysis) -> list[MetricTable]:
+def metric_tables(analysis: Analysis, findings: Mapping[GroupKey, Finding]) -> list[MetricTable]:
     """Return a table for each scenario, link and metric."""
-    return [_metric_table(panel) for panel in analysis.panels()]
+    return [_metric_table(panel, findings) for panel in analysis.panels()]
 
 
 @dataclass(frozen=True)
@@ -154,7 +164,7 @@ def _claim_row(analysis: Analysis, outcome: Outcome, finding: ClaimFinding) -> C
         transport=mine.transport if mine else finding.baseline.transport,
         baseline=finding.baseline.transport,
         n=" to ".join(str(size) for size in sizes),
-        gain=percent(finding.gain),
+        gain=tenths(finding.gain),
         interval=_range(finding.interval) if finding.interval else f"n < {MIN_FOR_INTERVAL}",
         verdict=finding.verdict,
         certain=finding.certain,
@@ -162,7 +172,7 @@ def _claim_row(analysis: Analysis, outcome: Outcome, finding: ClaimFinding) -> C
 
 
 def _range(interval: Interval) -> str:
-    return f"{percent(interval.low)} … {percent(interval.high)}"
+    return f"{tenths(interval.low)} … {tenths(interval.high)}"
 
 
 def link_rows(run: Run) -> list[LinkRow]:
@@ -268,7 +278,7 @@ def warnings(analysis: Analysis) -> list[str]:
     bad = [f"{counts[o]} {o}" for o in ("invalid", "failed") if counts[o]]
     if bad:
         share = (counts["invalid"] + counts["failed"]) / planned
-        sentences.append(f"{listed(bad)} of {plural(planned, 'cell')} ({percent(share)}) are left out of every number.")
+        sentences.append(f"{listed(bad)} of {plural(planned, 'cell')} ({tenths(share)}) are left out of every number.")
     sentences += [f"{name} was skipped: {reason}" for name, reason in run.skipped]
     sentences += _without_root(run)
     sentences += _other_controls(run)
@@ -283,18 +293,26 @@ def warnings(analysis: Analysis) -> list[str]:
     return sentences
 
 
-def _metric_table(panel: Sequence[Group]) -> MetricTable:
+def _metric_table(panel: Sequence[Group], findings: Mapping[GroupKey, Finding]) -> MetricTable:
     first = panel[0]
+    scale = scale_of(
+        first.metric.unit, [s.description.median for group in panel for s in group.series if s.description is not None]
+    )
+    shifts = shift_scale(panel)
     rows = []
     for group in panel:
+        finding = findings.get(group.key)
+        winner = finding.winner.transport.label if finding and finding.winner else None
         for position, series in enumerate(group.series):
-            rows.append(_metric_row(group, series, len(group.series) if position == 0 else 0))
+            better = series.transport.label == winner
+            rows.append(_metric_row(group, series, len(group.series) if position == 0 else 0, scale, shifts, better))
     return MetricTable(
         scenario=first.scenario,
         link=first.link,
         metric=first.metric.name,
         title=first.metric.title,
-        unit=first.metric.unit,
+        unit=scale.unit,
+        shift_unit=shifts.unit,
         better=BETTER_WORDS[first.metric.better],
         limits=describe_limits(first.metric),
         source=first.metric.source,
@@ -306,38 +324,52 @@ def _metric_table(panel: Sequence[Group]) -> MetricTable:
     )
 
 
-def _metric_row(group: Group, series: Series, rows_of_label: int) -> MetricRow:
+def _metric_row(  # noqa: PLR0917 - one caller
+    group: Group, series: Series, rows_of_label: int, scale: Scale, shifts: Scale, better: bool
+) -> MetricRow:
     d, compared = series.description, series.comparison
     contrast = group.against_baseline(series.transport.label)
     lacking = len(series.values) < series.cells
+    difference = "reference" if series.transport.label == group.baseline else DASH
+    if contrast is not None:
+        difference = _shift(contrast.scaled(shifts.factor))
     return MetricRow(
         label=group.label_text,
         rows_of_label=rows_of_label,
         transport=series.transport,
-        best=series.transport.label == group.best,
+        better=better,
         n=f"{len(series.values)} of {series.cells}" if lacking else str(len(series.values)),
-        median=number(d.median if d else None),
-        quartiles=_limits(Interval(d.q1, d.q3)) if d else DASH,
-        interval=_limits(d.interval) if d else DASH,
-        difference=_shift(contrast) if contrast else "reference" if series.transport.label == group.baseline else DASH,
+        median=scale.number(d.median if d else None),
+        quartiles=_limits(Interval(d.q1, d.q3), scale) if d else DASH,
+        interval=_limits(d.interval, scale) if d else DASH,
+        difference=difference,
         gain=_gain(compared) if compared else "",
-        effect=f"{signed_share(compared.cliffs_delta)} {compared.magnitude}" if compared else "",
+        effect=_effect(group, compared) if compared else "",
         p=p_text(contrast.p_holm) if contrast else "",
+        needed=needed_text(contrast.needed) if contrast else "",
     )
 
 
-def _limits(interval: Interval | None) -> str:
+def _effect(group: Group, compared: UnpairedComparison) -> str:
+    """Return Cliff's delta with its magnitude and, unless it is negligible, its direction: ``−1.00 large, better``."""
+    text = f"{signed_share(compared.cliffs_delta)} {compared.magnitude}"
+    if compared.magnitude == magnitude(0.0) or group.metric.better == "neither":
+        return text
+    return f"{text}, {'better' if (compared.cliffs_delta < 0) is (group.metric.better == 'lower') else 'worse'}"
+
+
+def _limits(interval: Interval | None, scale: Scale) -> str:
     if interval is None:
         return f"n < {MIN_FOR_INTERVAL}"
-    return spread(interval.low, interval.high)
+    return spread(interval.low * scale.factor, interval.high * scale.factor)
 
 
 def _gain(compared: UnpairedComparison) -> str:
     if compared.gain is None:
         return DASH
     interval = compared.gain_interval
-    limits = f" [{signed_share(interval.low)}, {signed_share(interval.high)}]" if interval else ""
-    return signed_share(compared.gain) + limits
+    limits = f" [{tenths(interval.low)}, {tenths(interval.high)}]" if interval else ""
+    return tenths(compared.gain) + limits
 
 
 def _shift(contrast: Contrast) -> str:

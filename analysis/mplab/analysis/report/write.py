@@ -120,7 +120,7 @@ def render(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Draw
     `FIRST_PAGE` includes style sheet and figures. A run with more than `MOST_SECTIONS` sections has also a page for
     each scenario.
     """
-    sections = list(_sections(analysis, drawings))
+    sections = list(_sections(analysis, conclusions, drawings))
     pages = _pages(sections) if len(sections) > MOST_SECTIONS else []
     environment = page_environment()
     environment.filters["plural"] = plural
@@ -198,6 +198,7 @@ def _content(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Dr
         "duration": duration(run.duration_s),
         "warnings": conclusions.warnings,
         "answers": conclusions.answers,
+        "headline_rows": sum(len(answer.verdicts) for answer in conclusions.answers),
         "claims": view.claim_tables(analysis, conclusions.claims),
         "budgets": conclusions.budgets,
         "several_links": analysis.several_links,
@@ -242,8 +243,8 @@ def citation(run: Run) -> str:
     )
 
 
-def _sections(analysis: Analysis, drawings: Sequence[Drawing]) -> Iterator[Section]:
-    tables = view.metric_tables(analysis)
+def _sections(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Drawing]) -> Iterator[Section]:
+    tables = view.metric_tables(analysis, conclusions.findings)
     for number, (scenario, link) in enumerate(dict.fromkeys((t.scenario, t.link) for t in tables), 1):
         yield Section(
             anchor=f"scenario-{number}",
@@ -261,8 +262,7 @@ def _glossary(analysis: Analysis) -> list[tuple[str, ...]]:
     rows = {}
     for group in analysis.groups:
         metric = group.metric
-        better = {"lower": "less", "higher": "more", "neither": "neither"}[metric.better]
-        facts = (metric.title, metric.unit, better, describe_limits(metric), metric.source)
+        facts = (metric.title, metric.unit, metric.better, describe_limits(metric), metric.source)
         rows[group.scenario, metric.name] = (group.scenario, *facts)
     return list(rows.values())
 

@@ -74,12 +74,13 @@ class SummaryGroup(_Part):
     headline: bool = False
     labels: dict[str, str] = Field(default_factory=dict)
     best: str | None = None
+    winner: str | None = None
     transports: tuple[SummarySeries, ...] = ()
     contrasts: tuple[SummaryContrast, ...] = ()
 
 
 class SummaryAnswer(_Part):
-    """The answer for one headline metric, in one sentence: which transport was best."""
+    """The answer for one headline metric, in one sentence."""
 
     sentence: str
 

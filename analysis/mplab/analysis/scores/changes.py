@@ -31,6 +31,8 @@ METRICS = (
         headline=True,
         source="baerts2015 ch. 6",
         limits=NOT_NEGATIVE,
+        activity="At a hand-over",
+        outcome="is silent for {value}",
     ),
     Metric(
         "handover_gap",

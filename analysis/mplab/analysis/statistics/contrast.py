@@ -91,6 +91,23 @@ class Contrast:
             return SIGNED_RANK
         return BCA if self.bootstrap is not None else ""
 
+    def scaled(self, factor: float) -> "Contrast":
+        """Return the contrast with its shifts and their intervals multiplied by ``factor``, for a smaller unit."""
+
+        def times(interval: Interval | None) -> Interval | None:
+            return Interval(interval.low * factor, interval.high * factor) if interval else None
+
+        return replace(
+            self,
+            shift=self.shift * factor,
+            signed_rank=times(self.signed_rank),
+            bootstrap=times(self.bootstrap),
+            quantiles=tuple(
+                QuantileShift(q.quantile, q.value * factor, q.reference * factor, times(q.interval))
+                for q in self.quantiles
+            ),
+        )
+
     @property
     def p(self) -> float | None:
         """Return the p-value of the signed-rank test, not corrected for other contrasts."""
@@ -142,11 +159,15 @@ def corrected(family: Sequence[Contrast]) -> list[Contrast]:
 
 @dataclass(frozen=True)
 class PageColumn:
-    """A column of the table of contrasts in the report; ``note`` returns a small second line of the table cell."""
+    """A column of the table of contrasts in the report; ``note`` returns a small second line of the table cell.
+
+    ``in_unit``: the numbers are in the unit of the table.
+    """
 
     title: str
     text: Callable[[Contrast], str]
     note: Callable[[Contrast], str] = lambda _: ""
+    in_unit: bool = False
 
 
 @dataclass(frozen=True)
@@ -176,12 +197,14 @@ class ContrastField:
 
 CONTRAST_FIELDS = (
     ContrastField("pairs", lambda c: c.pairs, ("pairs",), PageColumn("pairs", lambda c: str(c.pairs))),
-    ContrastField("shift", lambda c: c.shift, ("shift",), PageColumn("Δ by block", lambda c: signed(c.shift))),
+    ContrastField(
+        "shift", lambda c: c.shift, ("shift",), PageColumn("Δ by block", lambda c: signed(c.shift), in_unit=True)
+    ),
     ContrastField(
         "interval",
         lambda c: c.interval,
         ("low", "high"),
-        PageColumn("95 % interval", lambda c: _interval_text(c.interval), lambda c: c.interval_method),
+        PageColumn("95 % interval", lambda c: _interval_text(c.interval), lambda c: c.interval_method, in_unit=True),
     ),
     ContrastField("interval_method", lambda c: c.interval_method, ("interval",)),
     ContrastField("bootstrap", lambda c: c.bootstrap, ("bootstrap_low", "bootstrap_high")),
@@ -243,14 +266,16 @@ CONTRAST_FIELDS = (
         lambda c: [{"quantile": q.quantile, "shift": q.shift, "interval": ends(q.interval)} for q in c.quantiles],
         (),
         PageColumn(
-            "Δ at 10 / 25 / 50 / 75 / 90 %", lambda c: " / ".join(signed(at.shift) for at in c.quantiles) or DASH
+            "Δ at 10 / 25 / 50 / 75 / 90 %",
+            lambda c: " / ".join(signed(at.shift) for at in c.quantiles) or DASH,
+            in_unit=True,
         ),
     ),
     ContrastField(
         "needed",
         lambda c: c.needed,
         ("needed",),
-        PageColumn("needed", lambda c: _needed_text(c.needed)),
+        PageColumn("needed", lambda c: needed_text(c.needed)),
         Word(
             "Needed",
             "Repetitions that detect an effect of this size with a power of 80 % at the level of 5 %, by the normal "
@@ -273,7 +298,8 @@ def _interval_text(interval: Interval | None) -> str:
     return spread(interval.low, interval.high) if interval else DASH
 
 
-def _needed_text(needed: int | None) -> str:
+def needed_text(needed: int | None) -> str:
+    """Return a number of repetitions as text; ``> 999`` from 1000 on, and a dash for None."""
     if needed is None:
         return DASH
     return str(needed) if needed <= MOST_NEEDED else f"> {MOST_NEEDED}"

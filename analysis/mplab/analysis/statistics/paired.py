@@ -53,14 +53,14 @@ def hodges_lehmann(diffs: Sample) -> float:
     return float(np.median(_averages(diffs)))
 
 
-def signed_rank_interval(diffs: Sample) -> Interval | None:
-    """Return the shifts that the signed-rank test does not reject at 5 % (Tukey 1949; Hollander & Wolfe 1999, §3.3).
+def signed_rank_interval(diffs: Sample, confidence: float = CONFIDENCE) -> Interval | None:
+    """Return the shifts that the signed-rank test does not reject (Tukey 1949; Hollander & Wolfe 1999, §3.3).
 
-    The interval covers the true shift with at least 95 % if the differences are symmetric. It is exact up to
-    `MOST_EXACT` pairs, and uses the normal approximation beyond. Return None for fewer than six pairs: even the whole
-    range of their Walsh averages covers the shift with less than 95 %.
+    The interval covers the true shift with at least ``confidence`` if the differences are symmetric. It is exact up to
+    `MOST_EXACT` pairs, and uses the normal approximation beyond. Return None for too few pairs (95 %: fewer than six;
+    90 %: fewer than five), when even the whole range of their Walsh averages covers the shift with less.
     """
-    rank = _rejected_ranks(len(diffs))
+    rank = _rejected_ranks(len(diffs), confidence)
     if rank < 1:
         return None
     walsh = np.sort(_averages(diffs))
@@ -168,11 +168,11 @@ def _hodges_lehmann_of_rows(diffs: Sample, axis: int = -1) -> Sample:
     return medians
 
 
-def _rejected_ranks(n: int) -> int:
+def _rejected_ranks(n: int, confidence: float) -> int:
     """Return r for `n` pairs: the confidence interval goes from the r-th smallest to the r-th largest Walsh average.
 
     0: `n` is too small for an interval."""
-    tail = (1 - CONFIDENCE) / 2
+    tail = (1 - confidence) / 2
     if n > MOST_EXACT:
         spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
         return max(1, math.floor(n * (n + 1) / 4 + float(stats.norm.ppf(tail)) * spread))

@@ -50,6 +50,14 @@ def needed_for(above: float, level: float = LEVEL, power: float = POWER) -> int 
     return _needed(6.0, above, FEWEST_EACH, level, power)
 
 
+def fewest_pairs(tests: int, level: float = LEVEL) -> int:
+    """Return the smallest number of pairs with which p of the signed-rank test can be significant.
+
+    With n pairs, p is at least 2 · 0.5ⁿ. Holm's method multiplies the smallest p by the number of ``tests``.
+    """
+    return math.ceil(math.log2(2 * max(tests, 1) / level))
+
+
 def probability(signs: Sample) -> float:
     """Return the share of positive signs plus half of the share of zeros: an estimate of P(x > y) + P(x = y) / 2."""
     return float((signs > 0).mean() + (signs == 0).mean() / 2)

@@ -99,6 +99,11 @@ class Group:
     """Contrasts of every transport with the best single path, and of the multipath transports with each other."""
 
     @property
+    def key(self) -> tuple[str, str, str, Labels]:
+        """Return scenario, link, name of the metric and labels, which identify the group in its run."""
+        return (self.scenario, self.link, self.metric.name, self.labels)
+
+    @property
     def label_text(self) -> str:
         """Return the values of the labels as text: ``1 MB``, with several labels ``1 MB · down``; "" without labels."""
         return " · ".join(value for _, value in self.labels)

@@ -149,6 +149,13 @@ class ToleranceFile(FileModel):
     rate: Annotated[Percent, Field(gt=0, description="Of both rates.")] = 10.0
 
 
+class SmallestEffectFile(FileModel):
+    """Smallest difference between two transports that matters: the larger of both values counts."""
+
+    relative: Annotated[Percent, Field(le=100)] = Field(2.0, description="Relative to the median of the reference.")
+    time: Annotated[DurationS, Field(le=60)] = Field(0.005, description="Of metrics that are times, at most 60 s.")
+
+
 class ClaimFile(FileModel):
     """A paper's claim; the report compares it with the measured values."""
 
@@ -261,6 +268,11 @@ class ExperimentFile(FileModel):
     tags: tuple[Name, ...] = Field((), description="Search words for the run.")
     claims: tuple[ClaimFile, ...] = Field(
         (), description="Claims of a paper, which the report compares with the measured values."
+    )
+    smallest_effect: SmallestEffectFile = Field(
+        SmallestEffectFile(),
+        description="Differences between transports below it do not matter: the report calls such transports "
+        "equivalent, if a test shows it.",
     )
     budgets: BudgetsByMetric = Field(
         {}, description="Limits of metrics: one or several for each metric. A broken one ends the run with exit code 4."

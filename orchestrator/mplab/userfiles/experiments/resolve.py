@@ -11,7 +11,15 @@ from mplab.base.errors import InputError
 from mplab.base.places import ROOT
 from mplab.base.suggest import describe, unknown
 from mplab.format.abilities import Abilities
-from mplab.format.experiment import LEAST_DEFAULT_TIMEOUT_S, Claim, Ending, ExperimentBase, Matrix, Tolerance
+from mplab.format.experiment import (
+    LEAST_DEFAULT_TIMEOUT_S,
+    Claim,
+    Ending,
+    ExperimentBase,
+    Matrix,
+    SmallestEffect,
+    Tolerance,
+)
 from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
 from mplab.format.names import VIRTUAL_NAME, FileModel, parse_name
@@ -154,6 +162,7 @@ def load_experiment(
         hooks=Hooks.model_validate(json_of(file.hooks)),
         claims=tuple(_claim(claim) for claim in file.claims),
         budgets=tuple(budgets),
+        smallest_effect=SmallestEffect(file.smallest_effect.relative, file.smallest_effect.time),
         parents=parents_of(layers, kept=kept is not None),
         variables=filled.values,
         given=given,
@@ -161,7 +170,9 @@ def load_experiment(
     return replace(resolved, **_as_given(file))
 
 
-_RESOLVED = frozenset({"title", "links", "tolerance", "cell_timeout_s", "hooks", "claims", "budgets"})
+_RESOLVED = frozenset(
+    {"title", "links", "tolerance", "cell_timeout_s", "hooks", "claims", "budgets", "smallest_effect"}
+)
 """Fields of an experiment that are derived from keys of its file. Each other field is the value of its key."""
 
 

@@ -12,6 +12,7 @@ import pytest
 from mplab.analysis.errors import NotAnalysedError
 from mplab.analysis.pipeline import STEPS, Progress, analyze, summary
 from mplab.analysis.report import summary as report_summary
+from mplab.analysis.report.sources import SOURCES
 from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic, summary_json
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -34,7 +35,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
-        assert tag not in {"script", "iframe", "object", "embed"}
+        assert tag not in {"iframe", "object", "embed"}
         if tag not in VOID:
             self.open.append(tag)
         self.loaded += [v for k, v in attrs if k in {"src", "srcset", "data"} and v]
@@ -53,7 +54,8 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.words.append(data)
+        if self.open[-1:] not in (["script"], ["style"]):
+            self.words.append(data)
 
     @property
     def text(self) -> str:
@@ -88,8 +90,9 @@ def test_the_page_is_whole_and_loads_nothing(three: Path) -> None:
     assert page.open == []
     assert all(target.startswith("#") for target in page.loaded)
     assert len(page.identifiers) == len(set(page.identifiers))
-    for link in page.links:
-        assert not re.match(r"[a-z]+:|//", link)
+    outside = {link for link in page.links if re.match(r"[a-z]+:|//", link)}
+    assert outside <= {source.link for source in SOURCES.values()}
+    for link in set(page.links) - outside:
         if link.startswith("#"):
             assert link[1:] in page.identifiers
         else:
@@ -120,7 +123,7 @@ def test_the_page_says_what_was_run(three: Path) -> None:
 
 def test_a_metric_is_shown_with_unit_direction_limits_and_source(three: Path) -> None:
     text = page_of(three).text
-    assert "Download time s · less is better · possible: 0 … 900 · RFC 0 §1" in text
+    assert "Download time s · lower is better · 0 … 900 · RFC 0 §1" in text
     assert "Subflows" in text
     time = next(group for group in summary_json(three)["metrics"] if group["metric"] == "time")
     assert (time["limits"], time["source"]) == ([0, 900], "RFC 0 §1")
@@ -235,8 +238,9 @@ def test_the_answer_is_one_plain_sentence(answered: Analyzed) -> None:
     assert len(answers) == 1
     assert answers[0]["winner"] == "mptcp"
     assert re.fullmatch(
-        r"Multipath TCP was best: 0\.\d+ s, \d+ % less than TCP over LTE, the best single path \(1\.\d+ s\) "
-        r"\(G = 0\.\d\d, 95 % interval 0\.\d\d to 0\.\d\d, n = 8\)\.",
+        r"Downloading 1 MB over WiFi 7\.0 Mbit/s 50 ms \+ LTE 9\.2 Mbit/s 70 ms: Multipath TCP takes 0\.\d+ s, "
+        r"\d+\.\d % less than the best single path \(TCP over LTE 1\.\d+ s\); "
+        r"95 % interval \d+\.\d to \d+\.\d %, n = 8\.",
         answers[0]["sentence"].replace("\xa0", " "),
     )
 
@@ -254,7 +258,8 @@ def test_equal_transports_have_no_clear_winner(answered: Analyzed) -> None:
     run = answered(repetitions=6, transports=(same, {**MPTCP, "label": "other", "name": "other"}))
     answers = summary_json(run)["answers"]
     assert {answer["winner"] for answer in answers} == {None}
-    assert "no difference is shown" in answers[0]["sentence"]
+    assert {answer["verdict"] for answer in answers} == {"too few repetitions"}
+    assert "6 blocks cannot show a difference in 3 comparisons; at least 7 can." in answers[0]["sentence"]
 
 
 def test_transports_are_told_with_their_options(answered: Analyzed) -> None:
@@ -282,10 +287,10 @@ def test_a_transport_alone_is_no_answer(answered: Analyzed) -> None:
 
 
 def test_many_labels_are_answered_together(analyzed: Analyzed) -> None:
-    run = analyzed(repetitions=3, labels=[f"site-{i}" for i in range(10)])
+    run = analyzed(repetitions=10, labels=[f"site-{i}" for i in range(10)])
     (answer,) = summary_json(run)["answers"]
     assert answer["winner"] == "mptcp"
-    assert "Multipath TCP for 10 of 10" in answer["sentence"]
+    assert "of 10 values of size, Multipath TCP is better for 10. Advantage: median" in answer["sentence"]
 
 
 def test_the_csv_files_hold_the_numbers(three: Path) -> None:
@@ -323,9 +328,44 @@ def test_rows_for_a_terminal(three: Path) -> None:
     rows = summary(three)
     assert rows[0].headline
     assert (rows[0].metric, rows[0].labels, rows[0].unit, rows[0].n) == ("Download time", "10 kB", "s", 3)
-    best = [row for row in rows if row.headline and row.best]
+    assert not [row for row in rows if row.best], "three repetitions show no winner"
+    assert [row.gain[0] for row in rows if row.headline and row.transport == "mptcp"] == ["+"] * 3
+
+
+def test_the_winners_row_is_marked_on_page_and_terminal(answered: Analyzed) -> None:
+    run = answered(repetitions=8, labels=ONE_SIZE)
+    best = [row for row in summary(run) if row.best]
     assert {row.transport for row in best} == {"mptcp"}
-    assert best[0].gain.startswith("+")
+    page = (run / "report" / "index.html").read_text()
+    marked = re.findall(r'</i>([^<]*)</span> <span class="best">better</span>', page)
+    assert set(marked) == {"Multipath TCP"}
+
+
+def test_all_headline_metrics_are_in_one_table_before_the_scenarios(three: Path) -> None:
+    page = (three / "report" / "index.html").read_text()
+    table = page[page.index('id="headlines"') : page.index('id="scenario-1"')]
+    assert [table.count(f"Download time, {size}<") for size in ("10 kB", "1 MB", "10 MB")] == [1, 1, 1]
+    assert table.count("too few repetitions") == 3
+
+
+def test_an_answer_says_what_it_is_without_the_flagged_cells(synthetic: Callable[..., Synthetic]) -> None:
+    run = synthetic(repetitions=8, labels=ONE_SIZE).build()
+    for file in sorted(run.glob("cells/*-mptcp-*/cell.json"))[:3]:
+        record = json.loads(file.read_text())
+        file.write_text(json.dumps({**record, "warnings": ["wan.up: 1 of 60 packets left the link emulator late"]}))
+    analyze(run)
+    (answer,) = summary_json(run)["answers"]
+    assert answer["without_flagged"]["cells"] == 3
+    shares = [f"{100 * share:.1f}" for share in (answer["without_flagged"]["improvement"], answer["improvement"])]
+    said = "Without the 3 flagged cells: {} % less instead of {} % less.".format(*shares)
+    assert said in page_of(run).text.replace("\xa0", " ")
+
+
+def test_no_number_on_the_page_has_an_exponent(three: Path) -> None:
+    text = page_of(three).text
+    results = text[text.index("The answer") : text.rindex("How it was run")]
+    assert "Δ by block" in results
+    assert not re.search(r"\d[eE][+-]?\d\d", results)
 
 
 def test_a_run_without_a_report_has_no_summary(synthetic: Callable[..., Synthetic]) -> None:

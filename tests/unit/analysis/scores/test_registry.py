@@ -33,7 +33,7 @@ def test_labels_and_headlines_may_differ() -> None:
         (replace(TIME, better="higher"), "direction 'lower' and 'higher'"),
         (replace(TIME, title="Duration"), "title 'Time' and 'Duration'"),
         (replace(TIME, source="RFC 2"), "source 'RFC 1' and 'RFC 2'"),
-        (replace(TIME, limits=(0, None)), "limits '0 … 9' and 'at least 0'"),
+        (replace(TIME, limits=(0, None)), "limits '0 … 9' and '≥ 0'"),
     ],
 )
 def test_a_name_with_two_meanings_is_refused(other: Metric, words: str) -> None:

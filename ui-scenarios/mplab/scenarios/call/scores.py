@@ -44,8 +44,10 @@ def _metric(
     labels: tuple[str, ...] = (),
     headline: bool = False,
     limits: Limits = NOT_NEGATIVE,
+    outcome: str = "",
 ) -> Metric:
-    return Metric(name, title, unit, better, labels, headline, source, limits)
+    activity = "Calling" if outcome else ""
+    return Metric(name, title, unit, better, labels, headline, source, limits, activity, outcome or "has {value}")
 
 
 METRICS: tuple[Metric, ...] = (
@@ -57,14 +59,45 @@ METRICS: tuple[Metric, ...] = (
         better="higher",
         headline=True,
         limits=_MOS,
+        outcome="has a narrow-band MOS of {value}",
     ),
     _metric(
-        "mos_wide", "PESQ MOS, wide band, mean over utterances", "", _WIDE, better="higher", headline=True, limits=_MOS
+        "mos_wide",
+        "PESQ MOS, wide band, mean over utterances",
+        "",
+        _WIDE,
+        better="higher",
+        headline=True,
+        limits=_MOS,
+        outcome="has a wide-band MOS of {value}",
     ),
     # No limits: the clocks of both ends may differ outside of the virtual lab.
-    _metric("mouth_to_ear", "Delay from mouth to ear, mean", "ms", _DELAY, headline=True, limits=_ANY),
-    _metric("concealment", "Sound that the player made up", "%", _STATS, headline=True, limits=_PERCENT),
-    _metric("voice_jitter", "Jitter of the voice packets, mean", "ms", "RFC 3550 §6.4.1", headline=True),
+    _metric(
+        "mouth_to_ear",
+        "Delay from mouth to ear, mean",
+        "ms",
+        _DELAY,
+        headline=True,
+        limits=_ANY,
+        outcome="delays speech by {value}",
+    ),
+    _metric(
+        "concealment",
+        "Sound that the player made up",
+        "%",
+        _STATS,
+        headline=True,
+        limits=_PERCENT,
+        outcome="plays {value} made-up sound",
+    ),
+    _metric(
+        "voice_jitter",
+        "Jitter of the voice packets, mean",
+        "ms",
+        "RFC 3550 §6.4.1",
+        headline=True,
+        outcome="has a jitter of {value}",
+    ),
     _metric("voice_jitter_worst", "Jitter of the voice packets, worst second", "ms", "RFC 3550 §6.4.1"),
     _metric("jitter_buffer_delay", "Wait in the receiver's jitter buffer, mean", "ms", _STATS),
     _metric("mouth_to_ear_95", "Delay from mouth to ear, 95 % quantile", "ms", _DELAY, limits=_ANY),

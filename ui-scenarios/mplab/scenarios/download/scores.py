@@ -7,7 +7,7 @@ from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observa
 
 _metric = partial(Metric, source="nikravesh2016 §5.1", limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    _metric("download_time", "Download time", "s", "lower", ("size",), headline=True),
+    _metric("download_time", "Download time", "s", "lower", ("size",), headline=True, activity="Downloading {size}"),
     _metric("goodput", "Goodput", "Mbit/s", "higher", ("size",), source="RFC 2647 §3.17"),
     _metric(
         "time_to_first_byte",
@@ -25,7 +25,9 @@ METRICS: tuple[Metric, ...] = (
         ("size",),
         source="W3C Resource Timing: domainLookupEnd − domainLookupStart",
     ),
-    _metric("bundle_time", "Time for a bundle", "s", "lower", ("bundle",), headline=True),
+    _metric(
+        "bundle_time", "Time for a bundle", "s", "lower", ("bundle",), headline=True, activity="Downloading {bundle}"
+    ),
     _metric("flow_time", "Mean time of a flow in a bundle", "s", "lower", ("bundle",)),
     *INTERFACE_BYTES,
 )

@@ -6,12 +6,30 @@ from functools import partial
 
 from mplab.analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
 
+_ACTIVITY = "Using a social network"
 _metric = partial(Metric, source="baerts2015 §4.3", limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    _metric("response_time_mean", "Response time, mean over actions", "s", "lower", headline=True),
+    _metric(
+        "response_time_mean",
+        "Response time, mean over actions",
+        "s",
+        "lower",
+        headline=True,
+        activity=_ACTIVITY,
+        outcome="responds after {value}",
+    ),
     _metric("response_time", "Response time", "s", "lower", ("action",)),
     _metric("time_to_texts", "Time until the new stories can be read", "s", "lower"),
-    _metric("actions_done", "Actions done within the time", "%", "higher", headline=True, limits=(0.0, 100.0)),
+    _metric(
+        "actions_done",
+        "Actions done within the time",
+        "%",
+        "higher",
+        headline=True,
+        limits=(0.0, 100.0),
+        activity=_ACTIVITY,
+        outcome="completes {value} of the actions",
+    ),
     LOOK_RESOLUTION,
 )
 

@@ -7,7 +7,18 @@ from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observa
 
 _WAY = ("direction",)
 METRICS: tuple[Metric, ...] = (
-    Metric("goodput", "Goodput", "Mbit/s", "higher", _WAY, True, "RFC 2647 §3.17", NOT_NEGATIVE),
+    Metric(
+        "goodput",
+        "Goodput",
+        "Mbit/s",
+        "higher",
+        _WAY,
+        True,
+        "RFC 2647 §3.17",
+        NOT_NEGATIVE,
+        activity="Transferring data at full speed ({direction})",
+        outcome="reaches {value}",
+    ),
     Metric(
         "goodput_variation",
         "Variation of goodput",

@@ -18,11 +18,31 @@ from mplab.analysis.metric import (
 
 _metric = partial(Metric, source="baerts2015 §4.3", limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    _metric("delivery_delay", "Delivery delay seen by the sender, median", "ms", "lower", ("kind",), headline=True),
+    _metric(
+        "delivery_delay",
+        "Delivery delay seen by the sender, median",
+        "ms",
+        "lower",
+        ("kind",),
+        headline=True,
+        activity="Sending messages ({kind})",
+        outcome="delivers one in {value}",
+        way="up",
+    ),
     _metric("delivery_delay_max", "Delivery delay seen by the sender, longest", "ms", "lower", ("kind",)),
     _metric("message_one_way_delay", "Until the message is shown, median", "ms", "lower", ("kind",)),
     _metric("message_one_way_delay_max", "Until the message is shown, longest", "ms", "lower", ("kind",)),
-    _metric("undelivered", "Messages not delivered", "%", "lower", headline=True, limits=(0.0, 100.0)),
+    _metric(
+        "undelivered",
+        "Messages not delivered",
+        "%",
+        "lower",
+        headline=True,
+        limits=(0.0, 100.0),
+        activity="Sending messages",
+        outcome="does not deliver {value} of them",
+        way="up",
+    ),
     _metric("sign_in_time", "Until the contacts are there", "s", "lower"),
     LOOK_RESOLUTION,
     *INTERFACE_BYTES,

@@ -8,7 +8,17 @@ from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observa
 _PERCENT = (0.0, 100.0)
 _TIME = "W3C Resource Timing: responseEnd − startTime"
 METRICS: tuple[Metric, ...] = (
-    Metric("request_time", "Time of a request", "s", "lower", ("quantile",), True, _TIME, NOT_NEGATIVE),
+    Metric(
+        "request_time",
+        "Time of a request",
+        "s",
+        "lower",
+        ("quantile",),
+        True,
+        _TIME,
+        NOT_NEGATIVE,
+        activity="Requesting small objects ({quantile} quantile)",
+    ),
     Metric(
         "missed_deadlines",
         "Requests that missed their deadline",
@@ -17,8 +27,20 @@ METRICS: tuple[Metric, ...] = (
         headline=True,
         source="RFC 7679 §3.6: a packet that comes later than a threshold counts as lost; here, an answer",
         limits=_PERCENT,
+        activity="Requesting small objects",
+        outcome="misses the deadline of {value} of the requests",
     ),
-    Metric("first_request_time", "First request after an idle time", "s", "lower", (), True, _TIME, NOT_NEGATIVE),
+    Metric(
+        "first_request_time",
+        "First request after an idle time",
+        "s",
+        "lower",
+        (),
+        True,
+        _TIME,
+        NOT_NEGATIVE,
+        activity="Requesting a small object after an idle time",
+    ),
     Metric("unanswered", "Requests without an answer", "%", "lower", source="RFC 7680 §4.1", limits=_PERCENT),
     Metric("connections_opened", "Connections opened", "", "neither", source="curl: num_connects", limits=NOT_NEGATIVE),
     *INTERFACE_BYTES,

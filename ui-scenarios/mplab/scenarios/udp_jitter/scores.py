@@ -11,11 +11,31 @@ QUANTILES = {"p5": "5 %", "median": "50 %", "p95": "95 %", "p99": "99 %"}
 DIRECTIONS = ("up", "down")
 
 _WAY, _PERCENT = ("direction",), (0.0, 100.0)
+_ACTIVITY = "Sending datagrams ({direction})"
 _SEC33 = "nikravesh2016 §3.3"
 _metric = partial(Metric, source=_SEC33, limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    _metric("jitter", "Jitter", "ms", "lower", _WAY, headline=True, source="RFC 3550 §6.4.1"),
-    _metric("delay_spread", "Standard deviation of the one-way delay", "ms", "lower", _WAY, headline=True),
+    _metric(
+        "jitter",
+        "Jitter",
+        "ms",
+        "lower",
+        _WAY,
+        headline=True,
+        source="RFC 3550 §6.4.1",
+        activity=_ACTIVITY,
+        outcome="has a jitter of {value}",
+    ),
+    _metric(
+        "delay_spread",
+        "Standard deviation of the one-way delay",
+        "ms",
+        "lower",
+        _WAY,
+        headline=True,
+        activity=_ACTIVITY,
+        outcome="has a standard deviation of the one-way delay of {value}",
+    ),
     _metric(
         "reordered",
         "Datagrams out of order",
@@ -25,6 +45,8 @@ METRICS: tuple[Metric, ...] = (
         headline=True,
         source="RFC 4737 §3.3",
         limits=_PERCENT,
+        activity=_ACTIVITY,
+        outcome="reorders {value} of them",
     ),
     _metric("lost", "Datagrams lost", "%", "lower", _WAY, source="RFC 7680 §4.1", limits=_PERCENT),
     _metric("duplicates", "Datagrams that came twice", "", "lower", _WAY, source="RFC 5560"),

@@ -6,7 +6,17 @@ from statistics import median
 from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value, interface_bytes
 
 METRICS: tuple[Metric, ...] = (
-    Metric("first_byte", "Time to the first byte, median", "s", "lower", (), True, "RFC 9110", NOT_NEGATIVE),
+    Metric(
+        "first_byte",
+        "Time to the first byte, median",
+        "s",
+        "lower",
+        headline=True,
+        source="RFC 9110",
+        limits=NOT_NEGATIVE,
+        activity="Requesting a page",
+        outcome="delivers the first byte after {value}",
+    ),
     *INTERFACE_BYTES,
 )
 

@@ -14,7 +14,13 @@ SITE = ("site",)
 _metric = partial(Metric, limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
     _metric(
-        "page_load_time_mean", "Page load time, mean over sites", "s", "lower", headline=True, source="han2015 §3.3"
+        "page_load_time_mean",
+        "Page load time, mean over sites",
+        "s",
+        "lower",
+        headline=True,
+        source="han2015 §3.3",
+        activity="Loading a web page",
     ),
     _metric("page_load_time", "Page load time", "s", "lower", SITE, source="han2015 §3.3"),
     _metric("first_contentful_paint", "First contentful paint", "s", "lower", SITE, source="W3C Paint Timing"),

@@ -13,13 +13,37 @@ from itertools import pairwise
 from mplab.analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
 
 _PERCENT = (0.0, 100.0)
+_ACTIVITY = "Playing video"
 _metric = partial(Metric, source="nikravesh2016 §3.2", limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    _metric("startup_delay", "Startup delay, mean over clips", "s", "lower", headline=True),
     _metric(
-        "rebuffering_ratio", "Time without motion after the first picture", "%", "lower", headline=True, limits=_PERCENT
+        "startup_delay",
+        "Startup delay, mean over clips",
+        "s",
+        "lower",
+        headline=True,
+        activity=_ACTIVITY,
+        outcome="shows the first picture after {value}",
     ),
-    _metric("mean_bitrate", "Bitrate of the video shown", "kbit/s", "higher", headline=True),
+    _metric(
+        "rebuffering_ratio",
+        "Time without motion after the first picture",
+        "%",
+        "lower",
+        headline=True,
+        limits=_PERCENT,
+        activity=_ACTIVITY,
+        outcome="is without motion for {value} of the time",
+    ),
+    _metric(
+        "mean_bitrate",
+        "Bitrate of the video shown",
+        "kbit/s",
+        "higher",
+        headline=True,
+        activity=_ACTIVITY,
+        outcome="shows video of {value}",
+    ),
     _metric("rebuffering_count", "Stalls per clip", "", "lower"),
     _metric("rebuffering_time", "Time in stalls per clip", "s", "lower"),
     _metric("quality_switches", "Changes of quality per clip", "", "lower"),

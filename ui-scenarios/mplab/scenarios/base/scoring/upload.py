@@ -8,10 +8,30 @@ import polars as pl
 
 from mplab.analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
 
+_ACTIVITY = "Uploading a file"
 _metric = partial(Metric, limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    _metric("upload_time", "Upload time of a file", "s", "lower", headline=True, source="baerts2015 §4.3"),
-    _metric("goodput", "Goodput", "Mbit/s", "higher", headline=True, source="RFC 2647 §3.17"),
+    _metric(
+        "upload_time",
+        "Upload time of a file",
+        "s",
+        "lower",
+        headline=True,
+        source="baerts2015 §4.3",
+        activity=_ACTIVITY,
+        way="up",
+    ),
+    _metric(
+        "goodput",
+        "Goodput",
+        "Mbit/s",
+        "higher",
+        headline=True,
+        source="RFC 2647 §3.17",
+        activity=_ACTIVITY,
+        outcome="reaches {value}",
+        way="up",
+    ),
     _metric("goodput_windows", "Goodput in windows of 250 packets", "Mbit/s", "higher", source="baerts2015 §4.7.2"),
     _metric(
         "uploaded_share",

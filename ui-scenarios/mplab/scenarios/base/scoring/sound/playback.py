@@ -30,6 +30,7 @@ _NOTICE_S = 0.5
 _BLANKS = "baerts2015 §6.2.2, figures 6.6, 6.7 and 6.12"
 _SKIPS = "baerts2015 §6.2.1"
 _SHARE = (0.0, 100.0)
+_ACTIVITY = "Playing music"
 
 _metric = partial(Metric, source=_SKIPS, limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
@@ -40,6 +41,8 @@ METRICS: tuple[Metric, ...] = (
         "lower",
         headline=True,
         source="baerts2015 §4.3, figure 6.4",
+        activity=_ACTIVITY,
+        outcome="plays the first sound after {value}",
     ),
     _metric(
         "silence_time",
@@ -48,6 +51,8 @@ METRICS: tuple[Metric, ...] = (
         "lower",
         headline=True,
         source=f"{_BLANKS}; level and length: docs/scenarios.md",
+        activity=_ACTIVITY,
+        outcome="is silent for {value}",
     ),
     _metric(
         "silences",
@@ -56,6 +61,8 @@ METRICS: tuple[Metric, ...] = (
         "lower",
         headline=True,
         source=f"{_BLANKS}; level and length: docs/scenarios.md",
+        activity=_ACTIVITY,
+        outcome="has {value} silences",
     ),
     _metric("silence_longest", "Longest silence after the first sound", "s", "lower", source=_BLANKS),
     _metric(

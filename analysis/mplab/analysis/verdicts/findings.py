@@ -1,0 +1,171 @@
+"""Decide which transport is better in a group, whether two are equivalent, or that the values cannot tell.
+
+A group has the values of all transports for one metric with its labels, in one scenario under one link condition. The
+question is whether the best multipath transport differs from the best single path. docs/statistics.md has the rule.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Literal, TypeAlias
+
+from mplab.analysis.metric import Labels, Metric, in_unit
+from mplab.analysis.statistics.contrast import Contrast
+from mplab.analysis.statistics.effects import Interval, gain
+from mplab.analysis.statistics.equivalence import equivalence_interval, equivalent, needed_for_equivalence
+from mplab.analysis.statistics.paired import differences, hodges_lehmann
+from mplab.analysis.statistics.power import LEVEL, fewest_pairs, needed_pairs
+from mplab.analysis.statistics.summaries import Group, Series
+from mplab.format.experiment import SmallestEffect
+
+Verdict = Literal["better", "equivalent", "undecided", "too few"]
+GroupKey: TypeAlias = tuple[str, str, str, Labels]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The comparison of two transports of a group, with its verdict.
+
+    Attributes:
+        sample: the best multipath transport; the best transport if the group lacks multipath transports or single
+            paths.
+        reference: the best single path; the second-best transport if the group lacks one of both kinds.
+        verdict: ``better``, ``equivalent``, ``undecided``, or ``too few``: with this number of blocks, no difference
+            can be significant.
+        winner: the better transport; None unless the verdict is ``better``.
+        pairs: number of blocks in which both transports have a value.
+        shift: estimate of sample - reference, in the metric's unit; None without a common block.
+        shift_interval: 95 % interval of `shift`.
+        equivalence: 90 % interval of `shift`.
+        smallest: smallest effect of interest, in the metric's unit.
+        p: p of the signed-rank test, corrected for the `tests` of its family.
+        tests: number of tests in the family: all contrasts of the headline metrics, or all others.
+        needed: number of blocks that would support a verdict; None: unknown.
+    """
+
+    group: Group
+    sample: Series
+    reference: Series
+    verdict: Verdict
+    winner: Series | None
+    pairs: int
+    shift: float | None
+    shift_interval: Interval | None
+    equivalence: Interval | None
+    smallest: float
+    p: float | None
+    tests: int
+    needed: int | None
+
+    @property
+    def relative(self) -> float | None:
+        """Return the improvement of the sample over the reference, as a fraction of the reference's median.
+
+        For a multipath transport this is the gain G. Positive: the sample is better. None if the median is not
+        positive.
+        """
+        return gain([median(self.reference.numbers)], median(self.sample.numbers), self.group.metric.better)
+
+    @property
+    def relative_interval(self) -> Interval | None:
+        """Return the 95 % interval of `relative`.
+
+        It is the interval of G, if the transports have a G; else that of the shift, divided by the reference's median.
+        """
+        compared = self.sample.comparison
+        if compared is not None and compared.baseline == self.reference.transport.label and compared.gain is not None:
+            return compared.gain_interval
+        base, interval = median(self.reference.numbers), self.shift_interval
+        if interval is None or base <= 0:
+            return None
+        ends = sorted(_improvement(end, self.group.metric) / base for end in (interval.low, interval.high))
+        return Interval(ends[0], ends[1])
+
+
+def smallest_effect(metric: Metric, reference: float, smallest: SmallestEffect) -> float:
+    """Return the smallest effect of interest in the metric's unit, for a reference with the median ``reference``."""
+    relative = abs(reference) * smallest.relative_percent / 100
+    time = in_unit(smallest.time_s, "s", metric.unit)
+    return max(relative, time) if time is not None else relative
+
+
+def find(groups: Sequence[Group], smallest: SmallestEffect) -> dict[GroupKey, Finding]:
+    """Return key of the group → finding, for each group with a better side and values of two transports."""
+    tests = {
+        headline: sum(c.p is not None for g in groups if g.metric.headline is headline for c in g.contrasts)
+        for headline in (True, False)
+    }
+    found = ((group.key, _find(group, smallest, tests[group.metric.headline])) for group in groups)
+    return {key: finding for key, finding in found if finding is not None}
+
+
+def without(group: Group, cells: Collection[str]) -> float | None:
+    """Return what `Finding.relative` of the group is without the values of some cells.
+
+    The best multipath transport and the best single path are chosen again. None if a kind has no value left.
+    """
+    kept = [replace(s, values=tuple(v for v in s.values if v.cell not in cells)) for s in group.measured]
+    pair = _pair([s for s in kept if s.values], group.metric)
+    if pair is None:
+        return None
+    return gain([median(pair[1].numbers)], median(pair[0].numbers), group.metric.better)
+
+
+def _find(group: Group, smallest: SmallestEffect, tests: int) -> Finding | None:
+    pair = _pair(group.measured, group.metric)
+    if pair is None:
+        return None
+    sample, reference = pair
+    own, other = sample.by_block, reference.by_block
+    blocks = sorted(set(own) & set(other))
+    effect = smallest_effect(group.metric, median(reference.numbers), smallest)
+    finding = Finding(
+        group, sample, reference, "too few", None, len(blocks), None, None, None, effect, None, tests, None
+    )
+    if not blocks:
+        return finding
+    diffs = differences([own[block] for block in blocks], [other[block] for block in blocks])
+    shift, interval, p = hodges_lehmann(diffs), equivalence_interval(diffs), None
+    contrast = _contrast(group, sample, reference)
+    if contrast is not None:
+        flipped = contrast.transport != sample.transport.label
+        shift_interval = _mirrored(contrast.interval) if flipped else contrast.interval
+        finding, p = replace(finding, shift_interval=shift_interval, p=contrast.p_holm), contrast.p_holm
+    finding = replace(finding, shift=shift, equivalence=interval)
+    if equivalent(interval, effect):
+        return replace(finding, verdict="equivalent")
+    least = fewest_pairs(tests)
+    if p is not None and p <= LEVEL:
+        improved = _improvement(shift, group.metric)
+        if abs(shift) >= effect and improved * ((finding.relative or 0.0) or improved) > 0:
+            return replace(finding, verdict="better", winner=sample if improved > 0 else reference)
+        return replace(finding, verdict="undecided", needed=needed_for_equivalence(diffs, effect))
+    needed = needed_for_equivalence(diffs, effect) if abs(shift) < effect else None
+    if needed is None and (needed := needed_pairs(diffs, LEVEL / max(tests, 1))) is not None:
+        needed = max(needed, least, len(blocks) + 1)
+    few = len(blocks) < least
+    return replace(finding, verdict="too few" if few else "undecided", needed=least if few else needed)
+
+
+def _pair(measured: Sequence[Series], metric: Metric) -> tuple[Series, Series] | None:
+    """Return the two series to compare: (best multipath, best single path), or else (best, second-best)."""
+    if metric.better == "neither" or len(measured) < 2:
+        return None
+    sign = 1 if metric.better == "lower" else -1
+    ranked = sorted(measured, key=lambda series: sign * median(series.numbers))
+    several = [series for series in ranked if not series.transport.single_path]
+    singles = [series for series in ranked if series.transport.single_path]
+    return (several[0], singles[0]) if several and singles else (ranked[0], ranked[1])
+
+
+def _contrast(group: Group, sample: Series, reference: Series) -> Contrast | None:
+    labels = {sample.transport.label, reference.transport.label}
+    return next((c for c in group.contrasts if {c.transport, c.reference} == labels), None)
+
+
+def _improvement(shift: float, metric: Metric) -> float:
+    return -shift if metric.better == "lower" else shift
+
+
+def _mirrored(interval: Interval | None) -> Interval | None:
+    return Interval(-interval.high, -interval.low) if interval else None
