@@ -16,6 +16,7 @@ from mplab.analysis.report import data, view
 from mplab.analysis.report.cellindex import INDEX, Anchors, cell_tables
 from mplab.analysis.report.cellpage import FOLDER, page_name, render_pages
 from mplab.analysis.report.data import PAGE_COLUMNS
+from mplab.analysis.report.headline import HeadlineAnswer
 from mplab.analysis.report.htmlpage import GLOSSARY, STYLE_SHEET, cell_css, page_css, page_environment, page_script
 from mplab.analysis.report.sources import Citations
 from mplab.analysis.report.summary import Conclusions, conclude, summary_content
@@ -64,6 +65,7 @@ class ScenarioPage:
     file: str
     title: str
     sections: tuple[Section, ...]
+    answers: tuple[HeadlineAnswer, ...]
 
     @property
     def metrics(self) -> int:
@@ -121,12 +123,15 @@ def render(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Draw
     each scenario.
     """
     sections = list(_sections(analysis, conclusions, drawings))
-    pages = _pages(sections) if len(sections) > MOST_SECTIONS else []
+    pages = _pages(sections, conclusions.answers) if len(sections) > MOST_SECTIONS else []
     environment = page_environment()
     environment.filters["plural"] = plural
     citations = Citations()
     environment.globals["cite"], environment.globals["sources"] = citations.cite, citations.sources
-    content = _content(analysis, conclusions, drawings) | {"pages": pages}
+    content = _content(analysis, conclusions, drawings) | {
+        "pages": pages,
+        "page_of": {page.title: page.file for page in pages},
+    }
     rendered = {}
     for page in pages:
         text = _page(environment, analysis, content, sections=page.sections, only=page, root="../")
@@ -222,13 +227,14 @@ def _content(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Dr
     }
 
 
-def _pages(sections: Sequence[Section]) -> list[ScenarioPage]:
-    """Return a page for each scenario, with its sections."""
-    names = dict.fromkeys(section.scenario for section in sections)
-    return [
-        ScenarioPage(f"scenario-{number}.html", name, tuple(s for s in sections if s.scenario == name))
-        for number, name in enumerate(names, 1)
-    ]
+def _pages(sections: Sequence[Section], answers: Sequence[HeadlineAnswer]) -> list[ScenarioPage]:
+    """Return a page for each scenario, with its sections and answers."""
+    pages = []
+    for number, name in enumerate(dict.fromkeys(section.scenario for section in sections), 1):
+        own = tuple(answer for answer in answers if answer.scenario == name)
+        inside = tuple(section for section in sections if section.scenario == name)
+        pages.append(ScenarioPage(f"scenario-{number}.html", name, inside, own))
+    return pages
 
 
 def citation(run: Run) -> str:
