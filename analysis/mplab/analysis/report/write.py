@@ -176,12 +176,15 @@ _MARK_OF_CELL = re.compile(r'(<g class="cell" data-cell="([^"]*)">)(.*?)(</g>)',
 
 
 def _linked(svg: str, cells: Collection[str], root: str) -> str:
-    """Make each mark of a figure that names its cell a link to the page of this cell."""
+    """Make each mark of a figure that names its cell a link to the page of this cell.
+
+    The tab key skips these links: they can be hundreds, and the list of cells has them all.
+    """
 
     def link(match: re.Match[str]) -> str:
         start, cell, mark, end = match.groups()
         page = f"{root}{FOLDER}/{page_name(cell)}"
-        return f'{start}<a href="{page}">{mark}</a>{end}' if cell in cells else match[0]
+        return f'{start}<a href="{page}" tabindex="-1">{mark}</a>{end}' if cell in cells else match[0]
 
     return _MARK_OF_CELL.sub(link, svg)
 
