@@ -27,7 +27,7 @@ from mplab.drivers.ui.firefox_factory import write_profile
 AXE = ROOT / "tools" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 WIDTHS = (1300, 420)
 HEIGHT = 900
-KEYS = {"Tab": ("\ue004", 9, ""), "Enter": ("\ue007", 13, "\r")}
+KEYS = {"Tab": ("\ue004", 9, ""), "Enter": ("\ue006", 13, "\r")}
 """Name of a key → its WebDriver code, its Windows code, its text."""
 
 _TIMEOUT_S = 60.0

@@ -21,7 +21,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_device_by_hand(adb: Adb) -> None:
     process = subprocess.Popen(
-        [*MPLAB, "--phone", "android-10", "--serial", "BYHAND", "--json"], stdout=subprocess.PIPE, text=True
+        [*MPLAB, "--model", "android-10", "--serial", "BYHAND", "--json"], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     text = ""
@@ -50,10 +50,10 @@ def refused(*arguments: str) -> str:
 
 
 def test_what_is_wrong_is_told_before_anything_is_started(tmp_path: Path) -> None:
-    assert "Did you mean 'android-16'? Allowed: android-10," in refused("--phone", "android-31")
+    assert "Did you mean 'android-16'? Allowed: android-10," in refused("--model", "android-31")
     file = tmp_path / "phone.yaml"
     file.write_text("mplab: 1\nmodel: X\nproduct: x\nandroid: 9\nserial: A B\nmptcp: maybe\nbattry: {}\n")
-    lines = refused("--phone", str(file)).splitlines()
+    lines = refused("--model", str(file)).splitlines()
     assert [line.split(".yaml:")[1].split(":")[0] for line in lines] == ["4", "5", "6", "7"]
     assert "Did you mean 'disk-full'?" in refused("fault", "disk-fool")
     assert "Allowed: any, listed, nobody" in refused("--trust", "all")

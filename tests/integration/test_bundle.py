@@ -28,7 +28,7 @@ def test_a_run_is_bundled_and_reproduced(mplab: Mplab, tmp_path: Path) -> None:
 
     gone = tmp_path / "gone"
     shutil.move(run, gone)
-    small = mplab("reproduce", str(tmp_path / "small.tar.gz"), "--only", "report", "--json")
+    small = mplab("reproduce", str(tmp_path / "small.tar.gz"), "--report-only", "--json")
     assert small.returncode == 0, small.stdout + small.stderr
     report = json.loads(small.stdout)["report"]
     assert report["differences"] == []

@@ -108,18 +108,18 @@ def test_a_shell_in_the_phone_sees_its_network_and_reaches_the_lab_alone(start_m
 
 
 def _a_shell_sees_the_phones_network(mplab: Mplab, lab: str) -> None:
-    shown = mplab("lab", "shell", "phone", "--lab", lab, "--", "ip", "-brief", "address")
+    shown = mplab("lab", "shell", "phone", "--id", lab, "--", "ip", "-brief", "address")
     assert "wlan0" in shown.stdout
     assert "10.64.2.2" in shown.stdout
     assert lab in mplab("lab", "list").stdout
-    wrong = mplab("lab", "shell", "tablet", "--lab", lab)
+    wrong = mplab("lab", "shell", "tablet", "--id", lab)
     assert wrong.returncode == 3
     assert "it has air, origin, peer, phone, proxy, router" in wrong.stderr
 
 
 def _the_phone_reaches_the_lab_and_nothing_else(mplab: Mplab, lab: str) -> None:
     def curl(*arguments: str) -> subprocess.CompletedProcess[str]:
-        shell = ("lab", "shell", "phone", "--lab", lab, "--")
+        shell = ("lab", "shell", "phone", "--id", lab, "--")
         return mplab(*shell, "curl", "--silent", "--max-time", "10", *arguments)
 
     size = curl("--output", "/dev/null", "--write-out", "%{size_download}", "http://dl.lab/10000")
@@ -130,7 +130,7 @@ def _the_phone_reaches_the_lab_and_nothing_else(mplab: Mplab, lab: str) -> None:
 
 
 def test_no_lab_no_shell(mplab: Mplab) -> None:
-    result = mplab("lab", "shell", "phone", "--lab", "nosuchlab")
+    result = mplab("lab", "shell", "phone", "--id", "nosuchlab")
     assert result.returncode == 3
     assert "mplab lab up --keep" in result.stderr
 

@@ -1,10 +1,14 @@
-"""``mplab doctor`` warns when the lab's origin cannot use the requested congestion control."""
+"""``mplab doctor`` and a run warn when the lab's origin cannot use the requested congestion control."""
 
 from pathlib import Path
 
 import pytest
 
+from mplab.base import congestion
+from mplab.base.places import EXPERIMENTS
 from mplab.lab import doctor
+from mplab.run.hostside import ready
+from mplab.run.planning import plan
 
 
 @pytest.mark.parametrize(
@@ -20,8 +24,10 @@ def test_what_the_host_allows_decides(
 ) -> None:
     (tmp_path / "tcp_available_congestion_control").write_text(f"{available}\n")
     (tmp_path / "tcp_allowed_congestion_control").write_text(f"{allowed}\n")
-    monkeypatch.setattr(doctor, "_SYSCTL", tmp_path)
+    monkeypatch.setattr(congestion, "SYSCTL", tmp_path)
     level, words = expected
+    doubts = list(ready.doubts_about(plan(EXPERIMENTS / "smoke.yaml").experiment))
+    assert [words in doubt for doubt in doubts] == ([True] if level == "warning" else []), "a run warns, too"
     check = doctor._congestion_control("cubic")
     assert (check.level, words in check.found) == (level, True)
     if "allowed ones" in words:

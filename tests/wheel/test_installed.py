@@ -124,7 +124,7 @@ def test_parts_can_be_listed_and_planned(installed: Installed) -> None:
     planned = json.loads(installed.mplab("plan", "demo", "--json").stdout)["plan"]["cells"]
     assert len(planned) == len(plan(ROOT / "experiments" / "demo.yaml").plan.cells)
     assert "unknown experiment 'dem'" in installed.mplab("plan", "dem", code=2).stderr
-    installed.mplab("init", "--lab", "lab.yaml")
+    installed.mplab("init", "--kind", "lab", "lab.yaml")
     first = (installed.desk / "lab.yaml").read_text().splitlines()[0]
     assert (installed.desk / first.removeprefix("# yaml-language-server: $schema=")).resolve().is_file()
 

@@ -13,6 +13,20 @@ from mplab.base.errors import InputError, MplabError
 
 GO_ON = "make space, then 'mplab resume'; what was finished is kept"
 """Advice for a full disk, part of the message."""
+_WRONG_PATH = frozenset(
+    {
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.EEXIST,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENAMETOOLONG,
+        errno.ELOOP,
+        errno.EINVAL,
+    }
+)
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -34,12 +48,18 @@ class Closing:
         self.close()
 
 
+def kind_of_failure(error: OSError) -> type[MplabError]:
+    """Return the class for the failure of a read or write: `InputError` if the path is wrong, otherwise MplabError."""
+    return InputError if error.errno in _WRONG_PATH else MplabError
+
+
 @contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
     """Turn an OSError in the block into an MplabError that names `path`.
 
     Raises:
-        MplabError: the block raised OSError. The message starts with "disk full" for ENOSPC, EDQUOT and EFBIG.
+        InputError: the path is wrong: a folder is missing, a part of it is a file, or it must not be written.
+        MplabError: the block raised another OSError. The message starts with "disk full" for ENOSPC, EDQUOT and EFBIG.
     """
     try:
         yield
@@ -47,7 +67,7 @@ def explained(path: Path) -> Iterator[None]:
         reason = error.strerror or str(error)
         if error.errno in _FULL:
             raise MplabError(f"disk full: {path} cannot be written ({reason}): {GO_ON}") from error
-        raise MplabError(f"{path}: cannot be written: {reason}") from error
+        raise kind_of_failure(error)(f"{path}: cannot be written: {reason}") from error
 
 
 def write_new(path: Path, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Plan, start, execute and steer campaigns: the functions behind ``mplab nightly``."""
+"""Plan, start, execute and steer campaigns: the functions behind ``mplab campaign``."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -112,7 +112,7 @@ def send(directory: CampaignDirectory, event: CampaignEvent) -> None:
     """
     if not is_locked(directory.lock_name):
         raise InputError(
-            f"{directory.id} is not running: 'mplab nightly resume' continues a campaign that was interrupted"
+            f"{directory.id} is not running: 'mplab campaign resume' continues a campaign that was interrupted"
         )
     request(directory.events_file, event)
 
@@ -148,6 +148,6 @@ def _cases(state: CampaignState) -> Iterator[Case]:
     for status in state.jobs:
         failure = status.reason if status.state == "failed" else ""
         skipped = status.reason if status.state == "left out" else ""
-        yield Case("nightly.job", status.job.id, failure, skipped)
+        yield Case("campaign.job", status.job.id, failure, skipped)
         if status.compared:
-            yield Case("nightly.compare", status.job.id, status.compared if status.worse else "")
+            yield Case("campaign.compare", status.job.id, status.compared if status.worse else "")

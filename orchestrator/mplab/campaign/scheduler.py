@@ -94,7 +94,7 @@ class Scheduler:
 
         Raises:
             InputError: the campaign has no jobs, or its events are damaged.
-            InterruptedRunError: SIGINT or SIGTERM; ``mplab nightly resume`` continues.
+            InterruptedRunError: SIGINT or SIGTERM; ``mplab campaign resume`` continues.
             LabNotReadyError: another process runs this campaign, or there is no disk space left for its runs.
             MplabError: an event cannot be written.
         """
@@ -144,7 +144,7 @@ class Scheduler:
         self._look_at_disk()
         if self._stop:
             self._interrupted("stopped by a signal")
-            raise InterruptedRunError(f"stopped; continue with: mplab nightly resume {self._directory.path}")
+            raise InterruptedRunError(f"stopped; continue with: mplab campaign resume {self._directory.path}")
         self._leave_out()
         self._begin()
         self._on_state(self.state)
@@ -337,7 +337,7 @@ class Scheduler:
                     self._append(ResourceRests(resource=name, until=until, reason=reason))
                 case "quarantine":
                     self._append(ResourceQuarantined(resource=name, reason=reason))
-                    hint = f"Look at it, then: mplab nightly release '{name}'"
+                    hint = f"Look at it, then: mplab campaign release '{name}'"
                     self._tell("quarantined", f"{name} is in quarantine", f"{reason}\n{hint}", resource=name)
 
     # --- Watch ---------------------------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ class Scheduler:
             self._append(DiskEnough(free_bytes=free))
         elif low and self._low_since is not None and time.monotonic() - self._low_since > self._file.stall:
             self._interrupted(self.state.disk_low)
-            where = f"mplab nightly resume {self._directory.path}"
+            where = f"mplab campaign resume {self._directory.path}"
             raise LabNotReadyError(f"{self.state.disk_low}; make space, then: {where}")
 
     def _tidy(self) -> None:

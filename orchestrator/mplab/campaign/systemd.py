@@ -20,7 +20,9 @@ from mplab.base.files import explained, replace
 
 Scope = Literal["user", "system"]
 
-_MARK = "# Written by 'mplab nightly install'; 'mplab nightly uninstall' removes it."
+_MARK = "# Written by 'mplab campaign install'; 'mplab campaign uninstall' removes it."
+_EARLIER_MARK = _MARK.replace("campaign", "nightly")
+"""Mark of units that were written before the verb was called ``campaign``."""
 _STOP_MIN = 10
 _KEPT_VARIABLES = ("MPLAB_BIN", "ANDROID_HOME", "ANDROID_SDK_ROOT", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
 """Environment variables with the locations of lab programs and of files that are kept between runs."""
@@ -100,7 +102,7 @@ def units(nightly: Nightly) -> dict[str, str]:
 
 def _service(nightly: Nightly, verb: Sequence[str]) -> str:
     program, *first = nightly.program
-    arguments = (*first, "nightly", *verb, "--campaigns", str(nightly.campaigns))
+    arguments = (*first, "campaign", *verb, "--campaigns", str(nightly.campaigns))
     command = " ".join([quoted(program), *(quoted(word, argument=True) for word in arguments)])
     environment = "\n".join(f"Environment={quoted(f'{key}={text}')}" for key, text in nightly.environment.items())
     # These units exist only in the system's manager.
@@ -113,7 +115,7 @@ Description=mplab campaign {nightly.name}
 Type=exec
 ExecStart={command}
 {environment}
-# Interrupted as by Ctrl-C: changes of phones and routers are undone, and 'mplab nightly resume' can continue.
+# Interrupted as by Ctrl-C: changes of phones and routers are undone, and 'mplab campaign resume' can continue.
 # Only the campaign receives the signal, and sends one to each run. Processes left after {_STOP_MIN} min are killed.
 KillSignal=SIGINT
 KillMode=mixed
@@ -247,7 +249,7 @@ def uninstall(name: str, folder: Path, *, scope: Scope = "user", disable: bool =
 
 
 def _check_ours(file: Path) -> None:
-    if file.exists() and not file.read_text(encoding="utf-8", errors="replace").startswith(_MARK):
+    if file.exists() and not file.read_text(encoding="utf-8", errors="replace").startswith((_MARK, _EARLIER_MARK)):
         raise InputError(f"{file}: not written by mplab: not changed")
 
 

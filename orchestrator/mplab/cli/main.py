@@ -8,21 +8,25 @@ from types import FrameType
 from typing import Annotated
 
 import typer
+from typer.exceptions import TyperException
 
 from mplab.analysis.errors import AnalysisError
 from mplab.base import logs, plugintrace
-from mplab.base.errors import HAS_PLACE, LabNotReadyError, MplabError
+from mplab.base.errors import LabNotReadyError, MplabError
 from mplab.base.extras import advice
-from mplab.cli.output import err
-from mplab.cli.verb_loader import add_verbs
-from mplab.cli.verbs import PANELS
+from mplab.base.files import kind_of_failure
+from mplab.cli.command import App
+from mplab.cli.failure import report, wants_json
+from mplab.cli.verb_loader import add_verb, add_verbs
+from mplab.cli.verbs import ALIASES, PANELS
 
-app = typer.Typer(
+app = App(
     name="mplab",
     help="Experiments on multipath transport for phones: shape and probe links, prove transports, drive apps, "
     "score the user's experience.",
-    epilog="Exit codes: 0 ok · 1 some cells failed or are invalid, or a file cannot be written · "
-    "2 bad experiment or lab file · 3 lab not ready · 4 budget or regression gate failed · 130 interrupted.",
+    epilog="Exit codes: 0 ok · 1 some cells failed or are invalid, or the disk is full · "
+    "2 bad option, path, experiment or lab file · 3 lab not ready · 4 budget or regression gate failed · "
+    "130 interrupted.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -30,6 +34,8 @@ app = typer.Typer(
 )
 for _package, _panel in PANELS.items():
     add_verbs(app, f"mplab.cli.verbs.{_package}", _panel)
+for _alias, _module in ALIASES.items():
+    add_verb(app, f"mplab.cli.verbs.{_module}", alias=_alias)
 
 
 def _version(requested: bool) -> None:
@@ -63,16 +69,6 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _explain(text: str) -> None:
-    """Print an error message with the prefix ``mplab:``.
-
-    A message that begins with a file and line number gets no prefix, so that editors can parse it.
-    """
-    if not HAS_PLACE.match(text):
-        err.print("mplab:", style="bold red", end=" ")
-    err.print(text, markup=False, soft_wrap=True)
-
-
 def main() -> None:
     """Run the command ``mplab``. After an error, print one message and exit with the error's exit code.
 
@@ -80,24 +76,29 @@ def main() -> None:
     """
     signal.signal(signal.SIGTERM, _interrupt)
     logs.configure(for_people=True)
+    as_json = wants_json(sys.argv[1:])
     try:
-        app()
+        code = app(standalone_mode=not as_json)  # with JSON, typer must not print its errors itself
+        sys.exit(code if isinstance(code, int) else 0)
+    except TyperException as error:
+        report(error.format_message(), error.exit_code, as_json=as_json)
+        sys.exit(error.exit_code)
     except (MplabError, AnalysisError) as error:
-        _explain(str(error))
+        report(str(error), error.exit_code, as_json=as_json)
         sys.exit(error.exit_code)
     except OSError as error:
         if error.filename is None:  # not about a file: a defect, whose traceback helps
             raise
-        _explain(f"{os.fsdecode(error.filename)}: {error.strerror}")
-        sys.exit(MplabError.exit_code)
+        failure = kind_of_failure(error)
+        report(f"{os.fsdecode(error.filename)}: {error.strerror}", failure.exit_code, as_json=as_json)
+        sys.exit(failure.exit_code)
     except KeyboardInterrupt:
-        err.print("mplab: interrupted")
+        report("interrupted", 130, as_json=as_json)
         sys.exit(130)
     except Exception as error:  # a defect of mplab: its traceback is for developers
         if message := advice(error):
-            _explain(message)
+            report(message, LabNotReadyError.exit_code, as_json=as_json)
             sys.exit(LabNotReadyError.exit_code)
-        err.print("mplab:", style="bold red", end=" ")
         text = f"unexpected error: {type(error).__name__}: {error}. Report it with {logs.keep_traceback(error)}"
-        err.print(text, markup=False, soft_wrap=True)
+        report(text, 1, as_json=as_json)
         sys.exit(1)

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +10,7 @@ import typer
 
 from mplab.base.errors import InputError
 from mplab.base.suggest import unknown
+from mplab.cli.output import a_folder
 from mplab.drivers.services import service_names
 from mplab.drivers.transport import names as transport_names
 from mplab.format.link import LinkCondition
@@ -18,8 +19,8 @@ from mplab.run.arguments import Argument, ArgumentError
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.labs.labuse import VIRTUAL, LabUse
 from mplab.userfiles.labs.machines import abilities
-from mplab.userfiles.links.link import link_names, load_link, read_link_file
-from mplab.userfiles.strict.check import raise_lines
+from mplab.userfiles.links.link import link_names, load_link, load_links, read_link_file
+from mplab.userfiles.strict.check import other_kind, raise_lines
 from mplab.userfiles.strict.yaml import load_yaml
 
 ExperimentFile = Annotated[
@@ -31,41 +32,62 @@ ExperimentFile = Annotated[
 ]
 RunArgument = Annotated[
     str,
-    typer.Argument(help="Run directory, or the beginning or end of its name; the newest run by default."),
+    typer.Argument(
+        metavar="RUN",
+        help="Run directory, or the beginning or end of its name. By default, the newest run is used.",
+        show_default=False,
+    ),
 ]
 RunsOption = Annotated[
     Path,
-    typer.Option("--runs", help="Folder that holds the runs.", envvar="MPLAB_RUNS", show_default=True, file_okay=False),
+    typer.Option(
+        "--runs",
+        help="Use the runs in this folder.",
+        envvar="MPLAB_RUNS",
+        show_default=True,
+        metavar="FOLDER",
+        callback=a_folder,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 
 LabOption = Annotated[
-    str, typer.Option("--lab", metavar="FILE", help="Lab file (YAML), or 'virtual'.", show_default=False)
+    str,
+    typer.Option(
+        "--lab",
+        metavar="FILE",
+        help="Lab file (YAML) to use, or 'virtual' for the lab on this machine only.",
+        show_default=False,
+    ),
 ]
 PhoneOption = Annotated[
-    str, typer.Option("--phone", metavar="NAME", help="A phone of the lab file, when it has several.")
+    str, typer.Option("--phone", metavar="NAME", help="Phone of the lab file to use; needed if it has several.")
 ]
 
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Value of a variable of the experiment file; may be repeated."),
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="Set a variable of the experiment file to this value; may be repeated."
+    ),
 ]
 
 AllowHooksOption = Annotated[
-    bool, typer.Option("--allow-hooks", help="Run the hooks of another user's experiment on this host.")
+    bool, typer.Option("--allow-hooks", help="Allow the hooks of another user's experiment to run on this host.")
 ]
 
 AllowLabOption = Annotated[
     bool,
     typer.Option(
         "--allow-lab",
-        help="Use the lab file of another user: its root shells, hosts, Docker engine and phones. Without this option, "
-        "an error lists them.",
+        help="Allow the lab file of another user: its root shells, hosts, Docker engine and phones. Without this "
+        "option, an error lists them.",
     ),
 ]
 
-NoReportOption = Annotated[bool, typer.Option("--no-report", help="Only run; 'mplab analyze' makes the report later.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only problems.")]
+NoReportOption = Annotated[
+    bool, typer.Option("--no-report", help="Run without making a report; 'mplab analyze' makes it later.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but problems.")]
 EndsByOption = Annotated[
     float | None, typer.Option(hidden=True, help="Unix seconds: a block that would end later is not started.")
 ]
@@ -96,7 +118,7 @@ def complete_services(incomplete: str) -> list[str]:
 LinkOrFileOption = Annotated[
     str,
     typer.Option(
-        help="Link condition (mplab links), or the path of a file with one.",
+        help="Link condition to use: a name that 'mplab links' lists, or the path of a file.",
         metavar="NAME|FILE",
         autocompletion=complete_links,
     ),
@@ -104,18 +126,21 @@ LinkOrFileOption = Annotated[
 TransportOption = Annotated[
     str,
     typer.Option(
-        help="Transport of the phone (mplab transports); by default a plain one over the paths that are needed.",
+        metavar="NAME",
+        help="Transport to use; 'mplab transports' lists them. By default, a plain one over the needed paths is used.",
         autocompletion=complete_transports,
         show_default=False,
     ),
 ]
 
 
+CAPTURES = (".pcap", ".pcapng", ".cap")
+"""Suffixes of captures."""
 _OPTION_OF = {
     Argument.ALLOW_HOOKS: "--allow-hooks",
     Argument.ALLOW_LAB: "--allow-lab",
     Argument.LAB: "--lab FILE",
-    Argument.ONLY_REPORT: "--only report",
+    Argument.ONLY_REPORT: "--report-only",
 }
 
 
@@ -133,15 +158,41 @@ def naming_options() -> Iterator[None]:
 
 
 def check_name(kind: str, name: str, allowed: Iterable[str]) -> None:
-    """Raise InputError unless `name` is in `allowed`; the message names the allowed names, and a similar one."""
+    """Raise InputError unless `name` is in `allowed`; the message names the allowed names, and a similar one.
+
+    If `name` is a file, the message says which verb reads it.
+    """
     names = list(allowed)
     if name not in names:
+        check_no_file(Path(name), f"the name of a {kind}")
         raise InputError(unknown(kind, name, names))
+
+
+def check_no_file(path: Path, wanted: str) -> None:
+    """Raise InputError if `path` is a file: the message names its kind, `wanted`, and the verb for this kind."""
+    if not path.is_file():
+        return
+    verbs = {"a bundle": (f"mplab reproduce {path}", (".tar.gz", ".tgz")), "a capture": (f"mptrace {path}", CAPTURES)}
+    for kind, (verb, suffixes) in verbs.items():
+        if path.name.endswith(suffixes):
+            raise InputError(f"{path}: this is {kind}, not {wanted}. Use it with '{verb}'")
+    problem = ""
+    if path.suffix in {".yaml", ".yml"}:
+        with contextlib.suppress(InputError):  # not YAML: the kind of the file is unknown
+            problem = other_kind(load_yaml(path), wanted)
+    raise InputError(problem or f"{path}: is a file, not {wanted}")
 
 
 def check_shapeable(link: LinkCondition, lab: LabUse = VIRTUAL) -> None:
     """Raise InputError if the shapers of a lab cannot make a link condition."""
     raise_lines([f"link '{link.name}': {problem}" for problem in lab.refusals(link, abilities())])
+
+
+def links_of(name_or_file: str) -> tuple[LinkCondition, ...]:
+    """Return the link condition with a name or in a file, or all members of a sweep. Raises InputError."""
+    if is_file(name_or_file):
+        return read_link_file(Path(name_or_file), LINKS_DIR)
+    return load_links(name_or_file, LINKS_DIR)
 
 
 def one_link(name_or_file: str) -> LinkCondition:
@@ -150,9 +201,9 @@ def one_link(name_or_file: str) -> LinkCondition:
     Raises:
         InputError: there is no such condition, the file describes several, or the file is wrong.
     """
-    if not _is_file(name_or_file):
+    if not is_file(name_or_file):
         return load_link(name_or_file, LINKS_DIR)
-    first, *others = read_link_file(Path(name_or_file), LINKS_DIR)
+    first, *others = links_of(name_or_file)
     if others:
         raise InputError(f"{name_or_file}: a sweep of {len(others) + 1} conditions: one is needed")
     return first
@@ -168,13 +219,14 @@ def link_entry(name_or_file: str, lab: LabUse = VIRTUAL) -> str | dict[str, obje
             the condition.
     """
     check_shapeable(one_link(name_or_file), lab)
-    if not _is_file(name_or_file):
+    if not is_file(name_or_file):
         return name_or_file
     file = Path(name_or_file)
     return {"name": file.stem, **load_yaml(file).data}
 
 
-def _is_file(name_or_file: str) -> bool:
+def is_file(name_or_file: str) -> bool:
+    """Return whether a text is the path of a file, not a name."""
     return os.sep in name_or_file or name_or_file.endswith((".yaml", ".yml"))
 
 
@@ -188,6 +240,8 @@ def find_run(name: str, runs: Path) -> Path:
     """
     if name and (Path(name) / "manifest.json").is_file():
         return Path(name)
+    if name:
+        check_no_file(Path(name), "a run directory")
     if os.sep in name:
         raise InputError(f"{name}: not a run directory: {RunDirectory(Path(name)).why_none()}")
     if runs.is_file():
@@ -197,10 +251,25 @@ def find_run(name: str, runs: Path) -> Path:
         raise InputError(f"{runs}: no run in it; 'mplab run FILE' makes one, --runs names another folder")
     if not name:
         return directories[-1]
-    matches = [path for path in directories if path.name.startswith(name) or path.name.endswith(name)]
+    return runs / meant("run", name, [path.name for path in directories], runs)
+
+
+def meant(kind: str, name: str, names: Sequence[str], folder: object) -> str:
+    """Return the only one of `names` that begins or ends with `name`.
+
+    Args:
+        kind: what the names are, for messages: ``run``.
+        name: the word of the user.
+        names: names in the folder, at least one.
+        folder: where they are, for messages.
+
+    Raises:
+        InputError: no name fits, or several do.
+    """
+    matches = [one for one in names if one.startswith(name) or one.endswith(name)]
     if len(matches) == 1:
         return matches[0]
-    names = ", ".join(path.name for path in (matches or directories)[-5:])
+    listed = ", ".join((matches or list(names))[-5:])
     if matches:
-        raise InputError(f"{runs}: {name!r} fits {len(matches)} runs. Give more of the name: {names}")
-    raise InputError(f"{runs}: no run is called {name!r}. Runs: {names}")
+        raise InputError(f"{folder}: {name!r} fits {len(matches)} {kind}s. Give more of the name: {listed}")
+    raise InputError(f"{folder}: no {kind} is called {name!r}. {kind.capitalize()}s: {listed}")

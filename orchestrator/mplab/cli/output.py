@@ -4,11 +4,10 @@ Texts may come from runs, bundles and captures of other users. They are printed 
 control characters escaped.
 """
 
-import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -16,10 +15,10 @@ from rich.segment import Segment
 from rich.table import Table
 
 from mplab.analysis.text import UNPRINTABLE
-from mplab.base.errors import MplabError
+from mplab.base.errors import InputError
 from mplab.base.humanize import counted, duration
 
-__all__ = ["check_folder", "counted", "duration", "err", "out", "print_json", "table", "writing"]
+__all__ = ["a_folder", "counted", "duration", "err", "out", "output_file", "output_folder", "print_json", "table"]
 
 _PIPE_WIDTH = 120
 
@@ -50,22 +49,51 @@ out = _console(stderr=False)
 err = _console(stderr=True)
 
 
-@contextlib.contextmanager
-def writing(file: Path) -> Iterator[None]:
-    """Turn an OSError in the block into an MplabError that names the output file `file`."""
-    try:
-        yield
-    except OSError as error:
-        raise MplabError(f"{file}: cannot be written: {error.strerror or error}") from error
+def output_file(file: Path | None) -> Path | None:
+    """Return the output file of an option unchanged: a callback of typer, which checks the path before any work.
 
-
-def check_folder(file: Path) -> None:
-    """Raise MplabError if the folder of an output file does not exist.
-
-    Call this before the work whose result is written to the file.
+    Raises:
+        InputError: the path is a folder, its folder does not exist, or it must not be written.
     """
-    if not file.parent.is_dir():
-        raise MplabError(f"{file}: cannot be written: there is no folder {file.parent}")
+    if file is not None:
+        if file.is_dir():
+            raise InputError(f"{file}: cannot be written: it is a folder. Name a file in it")
+        if not file.parent.is_dir():
+            what = "is a file" if file.parent.exists() else "does not exist"
+            raise InputError(f"{file}: cannot be written: the folder {file.parent} {what}")
+        if not os.access(file if file.exists() else file.parent, os.W_OK):
+            raise InputError(f"{file}: cannot be written: you may not write there")
+    return file
+
+
+def output_folder(folder: Path | None) -> Path | None:
+    """Return the output folder of an option unchanged; it can be one that does not exist yet. See `output_file`.
+
+    Raises:
+        InputError: the path, or a part of it, is a file, or it must not be written.
+    """
+    if folder is not None and a_folder(folder):
+        there = _nearest(folder)
+        if not os.access(there, os.W_OK):
+            raise InputError(f"{folder}: cannot be written: you may not write in {there}")
+    return folder
+
+
+def a_folder(path: Path | None) -> Path | None:
+    """Return the folder of an option unchanged; it can be one that does not exist yet. A callback of typer.
+
+    Raises:
+        InputError: the path, or a part of it, is a file.
+    """
+    if path is not None and not (there := _nearest(path)).is_dir():
+        what = "is a file" if there == path else f"{there} is a file"
+        raise InputError(f"{path}: {what}, and a folder is needed")
+    return path
+
+
+def _nearest(path: Path) -> Path:
+    """Return the path, or the nearest of its parents that exists."""
+    return next(one for one in (path, *path.parents, Path.cwd()) if one.exists())
 
 
 def print_json(value: object) -> None:

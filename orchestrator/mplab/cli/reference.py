@@ -16,6 +16,7 @@ from typer.core import TyperArgument, TyperGroup
 
 from mplab.analysis.results.columns import markdown
 from mplab.base.places import ROOT
+from mplab.cli.command import name_value
 from mplab.cli.main import app
 from mplab.cli.output import duration
 from mplab.cli.schema import campaign_schema, experiment_schema, lab_schema, link_schema
@@ -110,24 +111,27 @@ def _commands() -> str:
 def _command(verb: Any, path: tuple[str, ...]) -> Iterator[str]:  # noqa: ANN401 - a class of typer's click
     context = verb.make_context(path[-1], [], resilient_parsing=True)  # imports the module of the verb
     command = context.command
+    for parameter in command.params:
+        name_value(parameter)
     yield ""
     yield f"{'#' * (3 if len(path) > 2 else 2)} {' '.join(path)}"
     yield ""
     yield from _wrapped(command.help or "")
     if isinstance(command, TyperGroup):
-        yield from _parameters(context)
+        yield from _parameters(command)
         yield ""
-        yield from _wrapped(f"Verbs: {', '.join(f'`{name}`' for name in sorted(command.commands))}.")
+        verbs = sorted(name for name, verb in command.commands.items() if not verb.hidden)
+        yield from _wrapped(f"Verbs: {', '.join(f'`{name}`' for name in verbs)}.")
         if command.epilog:
             yield ""
             yield from _wrapped(command.epilog)
-        for name in sorted(command.commands):
+        for name in verbs:
             yield from _command(command.commands[name], (*path, name))
     else:
         arguments = [parameter for parameter in command.params if isinstance(parameter, TyperArgument)]
         words = [*path, *(["[OPTIONS]"] if len(arguments) < len(command.params) else []), *map(_argument, arguments)]
         yield from ("", "```text", " ".join(words), "```")
-        yield from _parameters(context)
+        yield from _parameters(command)
 
 
 def _wrapped(text: str) -> list[str]:
@@ -144,24 +148,23 @@ def _one_line(text: str) -> str:
 
 
 def _argument(parameter: TyperArgument) -> str:
-    name = (parameter.metavar or parameter.name or "").strip("[]{}").upper()
-    name += "…" if parameter.nargs == -1 and "…" not in name else ""
+    name = f"{parameter.metavar}{'…' if parameter.nargs == -1 else ''}"
     return name if parameter.required else f"[{name}]"
 
 
-def _parameters(context: Any) -> Iterator[str]:  # noqa: ANN401
-    rows = [_parameter(parameter, context) for parameter in context.command.params if not parameter.hidden]
+def _parameters(command: Any) -> Iterator[str]:  # noqa: ANN401
+    rows = [_parameter(parameter) for parameter in command.params if not parameter.hidden]
     if rows:
         yield from _table(("argument or option", "default", "meaning"), rows)
 
 
-def _parameter(parameter: Any, context: Any) -> tuple[str, str, str]:  # noqa: ANN401
+def _parameter(parameter: Any) -> tuple[str, str, str]:  # noqa: ANN401
     about = _one_line(parameter.help or "")
     if isinstance(parameter, TyperArgument):
         return f"`{_argument(parameter)}`", "", about
     names = [*parameter.opts, *parameter.secondary_opts]
     if not parameter.is_flag:
-        names[0] += f" {parameter.metavar or parameter.display_type(context)[1:-1]}"  # without brackets
+        names[0] += f" {parameter.metavar}"
     default = parameter.default
     shown = "" if default in (None, False, "", ...) or callable(default) else f"`{_text(default)}`"
     variable = f" Environment variable: `{parameter.envvar}`." if parameter.envvar else ""

@@ -16,6 +16,8 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command, get_group
 
+from mplab.cli.command import App
+
 
 def add_verbs(app: typer.Typer, package: str, panel: str) -> None:
     """Add each module of a package as a verb to an app; the app's help lists them below the title `panel`."""
@@ -24,10 +26,17 @@ def add_verbs(app: typer.Typer, package: str, panel: str) -> None:
         add_verb(app, f"{package}.{module.name}", panel=panel)
 
 
-def add_verb(app: typer.Typer, module: str, *, panel: str | None = None) -> None:
-    """Add a module as a verb to an app. The module is imported only when the verb is called or its help is shown."""
+def add_verb(app: typer.Typer, module: str, *, panel: str | None = None, alias: str = "") -> None:
+    """Add a module as a verb to an app. The module is imported only when the verb is called or its help is shown.
+
+    Args:
+        app: gets the verb.
+        module: full name of the module.
+        panel: title above the verb in the help of the app.
+        alias: another name of the verb, which no help lists; "": add the verb under its own name.
+    """
     attribute = module.rpartition(".")[2]
-    name = attribute.rstrip("_")
+    name = alias or attribute.rstrip("_")
     short = short_help(module)
 
     class Verb(TyperCommand):
@@ -37,11 +46,11 @@ def add_verb(app: typer.Typer, module: str, *, panel: str | None = None) -> None
             if group := getattr(loaded, "app", None):
                 group.info.help, group.rich_markup_mode = text, self.rich_markup_mode
                 return get_group(group).make_context(*args, **kwargs)
-            verb = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
+            verb = App(add_completion=False, rich_markup_mode=self.rich_markup_mode)
             verb.command(name, help=text)(getattr(loaded, attribute))
             return get_command(verb).make_context(*args, **kwargs)
 
-    app.command(name, cls=Verb, help=short, rich_help_panel=panel)(lambda: None)
+    app.command(name, cls=Verb, help=short, rich_help_panel=panel, hidden=bool(alias))(lambda: None)
 
 
 def short_help(module: str) -> str:

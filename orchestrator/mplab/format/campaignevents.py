@@ -80,7 +80,7 @@ class ResourceQuarantined(CampaignEvent):
 
 
 class ResourceReleased(CampaignEvent):
-    """A user released a resource from rest or quarantine (``mplab nightly release``)."""
+    """A user released a resource from rest or quarantine (``mplab campaign release``)."""
 
     resource: str
 
@@ -124,11 +124,11 @@ class Notified(CampaignEvent):
 
 
 class CampaignPaused(CampaignEvent):
-    """A user paused the campaign (``mplab nightly pause``): its runs pause after their current cells."""
+    """A user paused the campaign (``mplab campaign pause``): its runs pause after their current cells."""
 
 
 class CampaignContinued(CampaignEvent):
-    """A user continued the paused campaign (``mplab nightly continue``)."""
+    """A user continued the paused campaign (``mplab campaign continue``)."""
 
 
 class CampaignCut(CampaignEvent):

@@ -252,7 +252,7 @@ class CampaignFile(FileModel):
     )
     keep_free: SizeBytes = Field(2 * _GB, description="Free space on the disk of the runs below which runs wait.")
     at: TimeOfDay | None = Field(
-        None, description="Time of day at which the units of 'mplab nightly install' start it."
+        None, description="Time of day at which the units of 'mplab campaign install' start it."
     )
     max: Annotated[DurationS, Field(gt=0)] | None = Field(
         None, description="Maximum duration: a run that would end later is not started."

@@ -165,4 +165,5 @@ def read_record(path: Path, model: type[Model]) -> Model:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{path}: not a {model.__name__} of format 1: {key}: {first['msg']}") from error
+        problem = f"key '{key}' is missing" if first["type"] == "missing" else f"{key}: {first['msg']}"
+        raise InputError(f"{path}: not a {model.__name__} of format 1: {problem}") from error

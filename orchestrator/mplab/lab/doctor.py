@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from mplab.base import fetched, programs
+from mplab.base import congestion, fetched, programs
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding
@@ -155,21 +155,10 @@ def _checked(name: str, check: Callable[[], Iterable[Finding]]) -> Iterator[Find
         yield Finding(name, "missing", str(error), "see the message")
 
 
-_SYSCTL = Path("/proc/sys/net/ipv4")
-
-
 def _congestion_control(name: str) -> Finding:
-    available = (_SYSCTL / "tcp_available_congestion_control").read_text().split()
-    allowed = (_SYSCTL / "tcp_allowed_congestion_control").read_text().split()
-    if name in available and name not in allowed:
-        # A namespace accepts only a default that the host allows; agent and proxy pin their own sockets.
-        problem = f"{name} is not among the allowed ones ({' '.join(allowed)}): the lab's origin will use reno"
-        remedy = f"as root: sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join([*allowed, name])}'"
-        return Finding("congestion-control", "warning", problem, remedy)
-    if name in available:
-        return Finding("congestion-control", "ok", f"allowed: {' '.join(allowed)}")
-    remedy = f"modprobe tcp_{name}, or another congestion_control in the experiment"
-    return Finding("congestion-control", "warning", f"{name} is not among {' '.join(available)}", remedy)
+    if problem := congestion.problem_with(name):
+        return Finding("congestion-control", "warning", problem.text, problem.remedy)
+    return Finding("congestion-control", "ok", f"allowed: {' '.join(congestion.allowed())}")
 
 
 def _scenarios() -> Iterator[Finding]:

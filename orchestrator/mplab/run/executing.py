@@ -101,6 +101,8 @@ def finish(
     directory: RunDirectory, experiment: Experiment, locks: ExitStack, *, report: bool, watch: RunCallbacks
 ) -> RunResult:
     """Run the cells of a run that are not complete, then make its report. Raises the errors of `execute`."""
+    for doubt in ready.doubts_about(experiment):
+        watch.warning(doubt)
     progress = hosting.run_cells(directory, experiment, locks, watch=watch)
     return RunResult(directory.path, progress, conclude(directory, report=report, watch=watch))
 

@@ -235,7 +235,7 @@ def test_it_is_interrupted_and_gone_on_with(bench: Bench) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     before = threading.active_count()
-    with pytest.raises(InterruptedRunError, match="continue with: mplab nightly resume"):
+    with pytest.raises(InterruptedRunError, match="continue with: mplab campaign resume"):
         bench.scheduler(directory, stop).execute()
     state = directory.read_state()
     assert state.phase == "interrupted"

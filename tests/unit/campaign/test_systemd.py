@@ -58,7 +58,7 @@ def test_what_is_run(tmp_path: Path, scope: Scope) -> None:
     service = units(settings)["mplab-nightly.service"]
     (command,) = lines(service, "ExecStart")
     places = ["--runs", str(settings.runs), "--campaigns", str(settings.campaigns)]
-    assert unquoted(command) == ["/opt/$1 %/mplab", "nightly", "run", str(settings.file), *places]
+    assert unquoted(command) == ["/opt/$1 %/mplab", "campaign", "run", str(settings.file), *places]
     assert lines(service, "Environment") == ['"PATH=/opt/50 %%/bin:/usr/bin"']
     assert lines(service, "KillSignal") == ["SIGINT"]
     assert ("network-online.target" in service) == (scope == "system")
@@ -134,6 +134,15 @@ def test_units_of_others_are_left_alone(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not written by mplab"):
         uninstall("nightly", tmp_path)
     assert list(tmp_path.iterdir()) == [other]
+
+
+def test_units_of_the_earlier_verb_are_replaced_and_removed(tmp_path: Path) -> None:
+    earlier = tmp_path / "mplab-nightly.timer"
+    earlier.write_text("# Written by 'mplab nightly install'; 'mplab nightly uninstall' removes it.\n[Timer]\n")
+    install(units(nightly(tmp_path)), tmp_path)
+    assert "mplab nightly" not in earlier.read_text()
+    uninstall("nightly", tmp_path)
+    assert not earlier.exists()
 
 
 def test_systemctl_is_called_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

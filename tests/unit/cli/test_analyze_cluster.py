@@ -45,7 +45,7 @@ def test_all_runs_of_a_folder_are_analysed_and_what_is_wrong_is_named(tmp_path: 
         analyze(run)
     for folder in (alone, spread):
         (folder / runs[2].name / "manifest.json").write_text("{}")
-    result = mplab("--cluster", "local:2", "--all", "--runs", str(spread), "--json")
+    result = mplab("--cluster", "local:2", "--all-runs", "--runs", str(spread), "--json")
     assert result.returncode == 1, result.stderr
     assert result.stderr == ""
     output = json.loads(result.stdout)
@@ -70,12 +70,12 @@ def test_one_run_is_summed_up_as_without_a_cluster(tmp_path: Path) -> None:
         (["--cluster", "lokal"], 2, "--cluster lokal: not local, local:N"),
         (["--cluster", "local", "--memory", "much"], 2, "much: not a size of memory"),
         (["--cluster", "tls://127.0.0.1:1"], 2, "needs --tls-ca"),
-        (["--cluster", "local", "--all", "x"], 2, "--all means every run"),
+        (["--cluster", "local", "--all-runs", "x"], 2, "--all-runs means every run"),
         (["--cluster", "local", "gone"], 2, "no run is called 'gone'"),
         (["--cluster", "local", "--runs", "nothing://x"], 2, "nothing"),
-        (["--cluster", "local", "--runs", "memory://x", "--all"], 2, "memory://x: FileNotFoundError"),
+        (["--cluster", "local", "--runs", "memory://x", "--all-runs"], 2, "memory://x: FileNotFoundError"),
         (["--cluster", "local", "--cross-check", "tshark"], 2, "cannot run on a cluster"),
-        (["--all"], 2, "need --cluster"),
+        (["--all-runs"], 2, "need --cluster"),
         (["--runs", "s3://x"], 2, "need --cluster"),
         (["--cluster", "tcp://127.0.0.1:1"], 3, "tcp://127.0.0.1:1: no scheduler answers"),
     ],

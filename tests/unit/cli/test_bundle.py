@@ -59,21 +59,21 @@ def test_a_bundle_has_the_name_of_its_run(runs: Path) -> None:
 
 
 def test_the_report_is_reproduced(bundle: Path) -> None:
-    result = mplab("reproduce", str(bundle), "--only", "report")
+    result = mplab("reproduce", str(bundle), "--report-only")
     assert result.exit_code == 0, result.output
     assert "all checksums hold" in result.stdout
     assert "every byte the same" in result.stdout
-    content = json.loads(mplab("reproduce", str(bundle), "--only", "report", "--json").stdout)
+    content = json.loads(mplab("reproduce", str(bundle), "--report-only", "--json").stdout)
     assert (content["run"], content["broken"], content["results"]) == (RUN, [], None)
     assert (content["report"]["same"], content["report"]["differences"]) == (True, [])
     assert list(Path().iterdir()) == [bundle], "nothing is left here"
 
 
 def test_what_was_made_again_can_be_kept(bundle: Path) -> None:
-    assert mplab("reproduce", str(bundle), "--only", "report", "--keep", "kept").exit_code == 0
+    assert mplab("reproduce", str(bundle), "--report-only", "--unpack-to", "kept").exit_code == 0
     check = subprocess.run(["sha256sum", "--check", "--quiet", "derived.sha256"], cwd=f"kept/run/{RUN}", check=False)
     assert check.returncode == 0
-    result = mplab("reproduce", str(bundle), "--only", "report", "--keep", "kept")
+    result = mplab("reproduce", str(bundle), "--report-only", "--unpack-to", "kept")
     assert isinstance(result.exception, InputError)
 
 
@@ -81,12 +81,12 @@ def test_a_report_that_differs_ends_with_1(runs: Path) -> None:
     page = runs / RUN / "report" / "index.html"
     page.write_text(page.read_text() + "<!-- by hand -->\n")
     assert mplab("bundle", "--runs", str(runs), "-o", "b.tar.gz").exit_code == 0
-    result = mplab("reproduce", "b.tar.gz", "--only", "report")
+    result = mplab("reproduce", "b.tar.gz", "--report-only")
     assert isinstance(result.exception, MplabError)
     assert result.exception.exit_code == 1
     assert "report/index.html" in result.stdout
     assert "by hand" in result.stdout
-    content = json.loads(mplab("reproduce", "b.tar.gz", "--only", "report", "--json").stdout)
+    content = json.loads(mplab("reproduce", "b.tar.gz", "--report-only", "--json").stdout)
     (difference,) = content["report"]["differences"]
     assert (difference["name"], difference["deviation"]) == ("report/index.html", "differs")
     versions = {line["what"]: (line["then"], line["here"]) for line in content["report"]["versions"]}
@@ -151,7 +151,7 @@ def test_an_author_without_a_name_is_refused(runs: Path) -> None:
 
 
 def test_too_large_a_bundle_is_refused(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mplab.cli.verbs.results.reproduce.GB", 1000)
+    monkeypatch.setattr("mplab.cli.verbs.share.reproduce.GB", 1000)
     result = mplab("reproduce", str(bundle), "--max-size", "1")
     assert isinstance(result.exception, BundleError)
     assert "--max-size allows more" in str(result.exception)
@@ -186,7 +186,7 @@ def test_an_anonymised_bundle_is_reproduced(runs: Path) -> None:
     result = mplab("bundle", "--runs", str(runs), "--anonymise", "-o", "a.tar.gz")
     assert result.exit_code == 0, result.output
     assert "ANONYMISED.md lists them" in result.stdout
-    assert mplab("reproduce", "a.tar.gz", "--only", "report", "--keep", "kept").exit_code == 0
+    assert mplab("reproduce", "a.tar.gz", "--report-only", "--unpack-to", "kept").exit_code == 0
     assert "185.60.216.35" not in Path(f"kept/run/{RUN}/hooks.log").read_text()
 
 

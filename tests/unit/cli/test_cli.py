@@ -117,7 +117,7 @@ def test_init_writes_an_experiment_that_can_be_planned(tmp_path: Path) -> None:
 
 def test_init_writes_a_lab_whose_schema_an_editor_finds(tmp_path: Path) -> None:
     file = tmp_path / "bench.yaml"
-    assert mplab("init", "--lab", str(file)).exit_code == 0
+    assert mplab("init", "--kind", "lab", str(file)).exit_code == 0
     lab = load_lab(file)
     assert (lab.name, [*lab.routers], [*lab.phones]) == ("bench", ["wifi"], ["phone-1"])
     first = file.read_text().splitlines()[0]

@@ -1,5 +1,6 @@
 """Errors of a user: each gives one clear message and an exit code, never a traceback."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -51,12 +52,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nightly", "x.yaml"], "x.yaml:1: this is an experiment file, not a campaign file. Use it with 'mplab run"),
+        (["campaign", "x.yaml"], "x.yaml:1: this is an experiment file, not a campaign file. Use it with 'mplab run"),
         (["plan", "campaign.yaml"], "campaign.yaml:1: this is a campaign file, not an experiment file."),
         (["plan", "lab.yaml"], "lab.yaml:1: this is a lab file, not an experiment file."),
         (["plan", "x.yaml", "--lab", "x.yaml"], "x.yaml:1: this is an experiment file, not a lab file."),
         (["links", "lint", "x.yaml"], "x.yaml:1: this is an experiment file, not a link condition."),
         (["plan", "link.yaml"], "link.yaml:1: this is a link condition, not an experiment file."),
+        (["report", "x.yaml"], "x.yaml:1: this is an experiment file, not a run directory. Use it with 'mplab run"),
+        (["reproduce", "lab.yaml"], "lab.yaml:1: this is a lab file, not a bundle."),
+        (["links", "show", "x.yaml"], "x.yaml:1: this is an experiment file, not a link condition."),
+        (["scenarios", "show", "x.yaml"], "x.yaml:1: this is an experiment file, not the name of a scenario."),
+        (["lab", "device", "--model", "x.yaml"], "x.yaml:1: this is an experiment file, not a model of a phone."),
     ],
 )
 def test_a_file_of_another_kind_is_named_in_one_line(failed: Failed, arguments: Sequence[str], words: str) -> None:
@@ -64,6 +70,33 @@ def test_a_file_of_another_kind_is_named_in_one_line(failed: Failed, arguments: 
     assert code == 2
     assert text.startswith(words)
     assert text.count("\n") == 1
+
+
+def test_with_json_an_error_is_one_object(failed: Failed) -> None:
+    Path("x.yaml").write_text(EXPERIMENT.replace("mptcp", "mptp"), encoding="utf-8")
+    code, text = failed("plan", "x.yaml", "--json")
+    (problem,) = json.loads(text)["error"]["problems"]
+    assert (code, json.loads(text)["error"]["exit_code"]) == (2, 2)
+    allowed = problem.pop("allowed")
+    assert {"mptcp", "sptcp-lte"} <= set(allowed)
+    assert problem.pop("text").startswith("unknown transport 'mptp'")
+    assert problem == {"file": "x.yaml", "line": 3, "key": "transports[1]", "found": "mptp", "meant": "mptcp"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["plan", "nosuch.yaml", "--json"], "nosuch.yaml: no such file"),
+        (["pln", "--json"], "No such command 'pln'. Did you mean 'plan'"),
+        (["plan", "--json"], "Missing argument 'FILE'"),
+        (["compare", "--json", "--correction", "x"], "Invalid value for '--correction': 'x' is not one of"),
+    ],
+)
+def test_with_json_every_error_is_an_object(failed: Failed, arguments: Sequence[str], words: str) -> None:
+    code, text = failed(*arguments)
+    error = json.loads(text)["error"]
+    assert (code, error["problems"]) == (2, [])
+    assert words in error["message"]
 
 
 @pytest.mark.parametrize(
@@ -95,32 +128,96 @@ def test_the_first_of_several_problems_has_the_form_of_the_others(failed: Failed
     assert failed("plan", "nosuch.yaml")[1].startswith("mplab: nosuch.yaml: no such file")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["init", "nosuch/x.yaml"],
-        ["figures", "RUN", "-o", "x.yaml/figures"],
-        ["bundle", "RUN", "-o", "nosuch/x.tar.gz"],
-        ["report", "RUN", "--pdf", "nosuch/x.pdf"],
-        ["trend", "--runs", "RUNS", "-o", "nosuch/x.html"],
-        ["compare", "RUN", "OTHER", "--junit", "nosuch/x.xml"],
-        ["links", "show", "baseline", "--plot", "nosuch/x.svg"],
-        ["results", "export", "runs", "--runs", "RUNS", "-o", "nosuch/x.csv"],
-    ],
-)
-def test_a_file_that_cannot_be_written_ends_with_1(failed: Failed, run: Path, arguments: Sequence[str]) -> None:
+OUTPUTS = [
+    ["init", "{}/x.yaml"],
+    ["bundle", "RUN", "-o", "{}/x.tar.gz"],
+    ["report", "RUN", "--pdf", "{}/x.pdf"],
+    ["trend", "--runs", "RUNS", "-o", "{}/x.html"],
+    ["compare", "RUN", "OTHER", "--junit", "{}/x.xml"],
+    ["links", "show", "baseline", "--plot", "{}/x.svg"],
+    ["results", "export", "runs", "--runs", "RUNS", "-o", "{}/x.csv"],
+    ["results", "index", "--runs", "RUNS", "--index", "{}/x.duckdb"],
+    ["scenarios", "record", "app", "--dump", "screen.xml", "--into", "{}/app.yaml"],
+]
+FOLDERS = [
+    ["figures", "RUN", "-o", "{}/figures"],
+    ["reproduce", "BUNDLE", "--report-only", "--unpack-to", "{}/kept"],
+    ["scenarios", "check", "download", "--runs", "{}/checks"],
+    ["plan", "x.yaml", "--runs", "{}"],
+    ["status", "--runs", "{}"],
+    ["campaign", "campaign.yaml", "--campaigns", "{}"],
+    ["campaign", "status", "--campaigns", "{}"],
+]
+
+
+LATE = {"report", "scenarios"}
+"""Verbs that write only after Chromium or a user has answered; /proc looks writable until then."""
+WRONG_OUTPUTS = [
+    *((arguments, folder) for arguments in OUTPUTS for folder in ("nosuch", "x.yaml")),
+    *((arguments, "/proc") for arguments in OUTPUTS if arguments[0] not in LATE),
+    *((arguments, "x.yaml") for arguments in FOLDERS),
+    (FOLDERS[0], "/proc"),
+]
+
+
+def other_run(run: Path) -> Path:
+    """Return an analysed run next to `run`."""
     other = run.parent / "20260923T101500Z-demo-abc123"
     if not other.exists():
         builder = Synthetic(run.parent, repetitions=2, day=23)
         with pytest.MonkeyPatch.context() as patch, toy_scenario(run.parent.parent / "toy"):
             patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
             analyze(builder.build())
-    names = {"RUN": str(run), "RUNS": str(run.parent), "OTHER": str(other)}
-    code, text = failed(*(names.get(word, word) for word in arguments))
-    assert code == 1
-    assert arguments[-1] in text.replace("\n", "")
-    assert "cannot be written: " in text
+    return other
+
+
+@pytest.mark.parametrize(("arguments", "folder"), WRONG_OUTPUTS)
+def test_a_path_that_cannot_be_written_ends_with_2_and_one_line(
+    failed: Failed, run: Path, arguments: Sequence[str], folder: str
+) -> None:
+    Path("screen.xml").write_text("<hierarchy/>")
+    names = {"RUN": str(run), "RUNS": str(run.parent), "OTHER": str(other_run(run)), "BUNDLE": "x.yaml"}
+    code, text = failed(*(names.get(word, word.format(folder)) for word in arguments))
+    assert code == 2
+    assert folder in text.replace("\n", "")
+    assert text.startswith("mplab: ")
+    assert text.count("\n") == 1
     assert not Path("nosuch").exists()
+
+
+@pytest.mark.parametrize("path", ["nosuch.yaml", ".", "/proc/nosuch/x.yaml", "x.yaml/y.yaml"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["plan", "{}"],
+        ["run", "{}"],
+        ["plan", "x.yaml", "--lab", "{}"],
+        ["doctor", "--lab", "{}"],
+        ["campaign", "run", "{}"],
+        ["campaign", "tidy", "{}"],
+        ["campaign", "install", "{}"],
+        ["campaign", "resume", "--of", "{}"],
+        ["links", "lint", "{}"],
+        ["links", "show", "{}"],
+        ["lab", "up", "--link", "{}"],
+        ["lab", "device", "--model", "./{}"],
+        ["router", "show", "{}"],
+        ["proxy", "status", "--lab", "{}"],
+        ["phone", "probe", "SERIAL", "--lab", "{}"],
+        ["scenarios", "record", "app", "--dump", "{}"],
+        ["reproduce", "{}"],
+        ["report", "./{}"],
+        ["show", "./{}", "1"],
+        ["analyze", "./{}"],
+    ],
+    ids=" ".join,
+)
+def test_a_path_that_cannot_be_read_ends_with_2(failed: Failed, arguments: Sequence[str], path: str) -> None:
+    code, text = failed(
+        *(word.replace("./{}", path if path[0] in "/." else f"./{path}").format(path) for word in arguments)
+    )
+    assert code == 2
+    assert text.removeprefix("mplab: ").strip()
 
 
 def test_a_run_on_a_disk_that_takes_nothing_is_not_analysed_and_says_why(
@@ -139,6 +236,7 @@ def test_a_run_on_a_disk_that_takes_nothing_is_not_analysed_and_says_why(
     ("arguments", "words"),
     [
         (["analyze", "nosuch.pcap"], "nosuch.pcap: no such file"),
+        (["analyze", "--cross-check", "tshark", "nosuch.pcap"], "nosuch.pcap: there is no such file"),
         (["analyze", "there.pcapng"], "a capture, not a run. 'mptrace there.pcapng' reads it"),
         (["bundle", "RUN", "--license", "foo bar"], "An SPDX licence expression (CC-BY-4.0, CC0"),
         (["results", "export", "celsl", "--runs", "RUNS"], "unknown table 'celsl'. Did you mean 'cells'?"),

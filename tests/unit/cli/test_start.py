@@ -63,7 +63,7 @@ def test_help_imports_no_verb() -> None:
     code = "from mplab.cli.main import app; app(['--help'], standalone_mode=False)"
     imported = {name for name in modules_after(code) if name.startswith("mplab.cli.")}
     packages = {f"mplab.cli.verbs.{name}" for name in PANELS}
-    modules = {"mplab.cli.main", "mplab.cli.output", "mplab.cli.verb_loader", "mplab.cli.verbs"}
+    modules = {"mplab.cli.command", "mplab.cli.main", "mplab.cli.output", "mplab.cli.verb_loader", "mplab.cli.verbs"}
     assert imported == modules | packages
 
 
@@ -95,10 +95,12 @@ def test_every_package_of_verbs_is_a_panel() -> None:
 
 
 def verbs(group: TyperGroup, context: Any) -> Iterator[tuple[str, ...]]:
-    """Yield every verb below a group, as the words that lead to it."""
+    """Yield every verb below a group that its help lists, as the words that lead to it."""
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
+        if command.hidden:
+            continue
         inner = command.make_context(name, [], parent=context, resilient_parsing=True)
         yield (name,)
         if isinstance(inner.command, TyperGroup):
@@ -109,8 +111,16 @@ PROGRAM: Any = typer.main.get_command(app)
 ALL = list(verbs(PROGRAM, PROGRAM.make_context("mplab", [], resilient_parsing=True)))
 
 
+def command_of(verb: tuple[str, ...]) -> Any:
+    """Return the command of a verb."""
+    command = PROGRAM
+    for name in verb:
+        command = command.get_command(None, name).make_context(name, [], resilient_parsing=True).command
+    return command
+
+
 def test_all_verbs_are_found() -> None:
-    assert {("plan",), ("lab", "device"), ("nightly", "run"), ("scenarios", "record")} <= set(ALL)
+    assert {("plan",), ("lab", "device"), ("campaign", "run"), ("scenarios", "record")} <= set(ALL)
     assert len(ALL) > 50
 
 
@@ -124,3 +134,8 @@ def test_a_verb_has_a_help_of_its_own(verb: tuple[str, ...]) -> None:
     assert result.exit_code == 0
     assert summary in result.stdout
     assert f"{' '.join(verb)} [OPTIONS]" in result.stdout
+    assert not re.findall(r"<(?:bool|str|int|path|list)|\[\[", result.stdout), "names, no types of Python"
+    for parameter in command_of(verb).params:
+        if not parameter.hidden:
+            text = parameter.help or ""
+            assert (text[:1].isupper(), text[-1:]) == (True, "."), f"{parameter.name}: a sentence"

@@ -73,7 +73,7 @@ def check_lab(block: Block, desk: Path) -> None:
 
 def check_campaign(block: Block, desk: Path) -> None:
     (desk / "x.yaml").write_text(whole(block, CAMPAIGN), encoding="utf-8")
-    run("nightly", "x.yaml", "--dry-run")
+    run("campaign", "x.yaml", "--dry-run")
 
 
 def check_policy(block: Block, desk: Path) -> None:
@@ -100,7 +100,9 @@ KINDS: Mapping[str, Callable[[Block, Path], None]] = {
     **dict.fromkeys(("mplab_campaign", "experiments", "notify", "retention"), check_campaign),
     **dict.fromkeys(("routers", "servers", "phones", "proxy"), check_lab),
     **dict.fromkeys(("wifi", "lte", "sweep", "changes"), check_link),
-    **dict.fromkeys(("scenarios", "transports", "links", "extends", "stop", "hooks", "budgets"), check_experiment),
+    **dict.fromkeys(
+        ("scenarios", "transports", "links", "extends", "stop", "hooks", "budgets", "smallest_effect"), check_experiment
+    ),
 }
 """Key of an example → check of the kind of file that has it; the first key that occurs decides."""
 

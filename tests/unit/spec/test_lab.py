@@ -1,4 +1,4 @@
-"""Lab files: the output of `mplab init --lab` is valid and matches its comments."""
+"""Lab files: the output of `mplab init --kind lab` is valid and matches its comments."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from mplab.userfiles.labs.lab import LabFile, load_lab
 
 def written(tmp_path: Path) -> tuple[Path, LabFile]:
     file = tmp_path / "Bench 1.yaml"
-    result = CliRunner().invoke(app, ["init", "--lab", str(file)])
+    result = CliRunner().invoke(app, ["init", "--kind", "lab", str(file)])
     assert result.exit_code == 0
     assert "mplab doctor --lab" in result.stdout.replace("\n", " ")
     return file, load_lab(file)

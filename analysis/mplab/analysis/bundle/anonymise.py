@@ -166,7 +166,7 @@ def _said(omitted: Iterable[Omitted]) -> str:
     left = "\n".join(f"- `{file.name}`" + (": cut off at a block that is not whole" * file.cut) for file in omitted)
     return f"""# This run was anonymised
 
-`mplab bundle --anonymise` made other data of it, with a random key that was not kept, and analysed those:
+`mplab bundle --anonymize` made other data of it, with a random key that was not kept, and analysed those:
 
 - IP addresses of real networks are others, the same ones in all files. Two that shared the beginning of their addresses
   still do (Crypto-PAn). Those of the virtual lab, loopback, documentation, multicast and broadcast are as they were.

@@ -331,14 +331,14 @@ def _with_cells(svg: str, cells: Mapping[str, Sequence[tuple[str, str]]]) -> str
 
     def wrap(match: re.Match[str]) -> str:
         named, content = cells[match["name"]], match["content"]
-        shape = re.match(r"(\s*<defs>.*?</defs>)?", content, re.DOTALL)  # of the markers; clip paths are at the end
-        drawn = content[shape.end() :] if shape else content
+        shape, end, drawn = content.rpartition("</defs>")  # the shape of the markers
         if len(_MARK.findall(drawn)) != len(named):
             return f"<g>{content}"
         each = iter(named)
-        return "<g>" + content.removesuffix(drawn) + _MARK.sub(lambda mark: _group(mark[0], *next(each)), drawn)
+        return "<g>" + shape + end + _MARK.sub(lambda mark: _group(mark[0], *next(each)), drawn)
 
-    return re.sub(rf'<g id="(?P<name>{_CELLS}\d+)">(?P<content>.*?)(?=<g id="|</svg>)', wrap, svg, flags=re.DOTALL)
+    end = r'(?=<g id="|<defs>\s*<clipPath|</svg>)'
+    return re.sub(rf'<g id="(?P<name>{_CELLS}\d+)">(?P<content>.*?){end}', wrap, svg, flags=re.DOTALL)
 
 
 _MARK = re.compile(r"<(?:use|path)\b[^>]*/>")

@@ -79,7 +79,7 @@ def answers(analysis: Analysis, findings: Mapping[GroupKey, Finding]) -> list[He
     A metric that has values of only one transport is left out, unless neither lower nor higher values are better.
     """
     result = []
-    flagged = flagged_cells(analysis.run)
+    flagged, alike = flagged_cells(analysis.run), _alike(analysis)
     links = {link.name: link for link in analysis.run.manifest.experiment.links}
     for panel in analysis.panels():
         first = panel[0]
@@ -93,7 +93,9 @@ def answers(analysis: Analysis, findings: Mapping[GroupKey, Finding]) -> list[He
         else:
             found_or_none = [findings.get(group.key) for group in panel]
             verdicts = [
-                _verdict(finding, place, flagged) if finding is not None else _medians_only(group, place)
+                _verdict(finding, place, flagged, named=first.metric.activity in alike)
+                if finding is not None
+                else _medians_only(group, place)
                 for group, finding, place in zip(panel, found_or_none, places, strict=True)
                 if finding is not None or metric.better == "neither"
             ]
@@ -156,13 +158,20 @@ def _medians_only(group: Group, place: str) -> HeadlineVerdict:
     return HeadlineVerdict(group.label_text, place, None, sentence, NEITHER, texts)
 
 
-def _verdict(finding: Finding, place: str, flagged: frozenset[str]) -> HeadlineVerdict:
+def _alike(analysis: Analysis) -> set[str]:
+    """Return the activities that several scenarios of the run share; metrics without an activity have ""."""
+    scenarios: dict[str, set[str]] = {"": {"", "*"}}
+    for group in analysis.groups:
+        scenarios.setdefault(group.metric.activity, set()).add(group.scenario)
+    return {activity for activity, labels in scenarios.items() if len(labels) > 1}
+
+
+def _verdict(finding: Finding, place: str, flagged: frozenset[str], *, named: bool) -> HeadlineVerdict:
     group, sample, reference = finding.group, finding.sample, finding.reference
     scale = _scale(group)
     amount, good = _difference(finding)
-    what = f"{group.metric.activity_of(group.labels)} over {place}"
-    if not group.metric.activity:
-        what = f"{group.scenario}, {what}"
+    scenario = f" ({group.scenario})" if named else ""
+    what = f"{group.metric.activity_of(group.labels)}{scenario} over {place}"
     outcome = group.metric.outcome_of(scale.text(_median(sample)))
     both = sample.transport.single_path is not reference.transport.single_path
     other = f"{reference.transport.title} {scale.text(_median(reference))}"
@@ -200,9 +209,8 @@ def _reasons(finding: Finding, scale: Scale) -> list[str]:
     if finding.verdict == "too few":
         if not finding.pairs:
             return ["Too few repetitions: no block has values of both."]
-        tests = plural(max(finding.tests, 1), "comparison")
-        few = f"{plural(finding.pairs, 'block')} cannot show a difference in {tests}"
-        return [f"Too few repetitions: {few}; at least {finding.needed} can."]
+        tests = f"{plural(finding.tests, 'comparison')} need" + ("s" if finding.tests == 1 else "")
+        return [f"Too few repetitions for a verdict: {tests} at least {finding.needed}."]
     if finding.p is not None and finding.p <= LEVEL:
         start = f"Undecided: there is a difference ({_p(finding)}), but it may be smaller than {zone}"
         return [start + (f"; {_about(finding.needed)} would tell." if finding.needed else ".")]
@@ -295,7 +303,9 @@ def _sensitivity(finding: Finding, flagged: frozenset[str]) -> tuple[str, tuple[
     start = f"Without the {plural(len(own), 'flagged cell')}: "
     if left is None or finding.relative is None:
         return f"{start}no percentage can be computed.", (len(own), left)
-    return f"{start}{_share_word(left, group)} instead of {_share_word(finding.relative, group)}.", (len(own), left)
+    now, then = _share_word(finding.relative, group), _share_word(left, group)
+    said = f"also {then}." if now == then else f"{then} instead of {now}."
+    return start + said, (len(own), left)
 
 
 def _share_word(relative: float, group: Group) -> str:

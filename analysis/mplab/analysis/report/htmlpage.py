@@ -79,11 +79,19 @@ GLOSSARY = (
         "Hodges & Lehmann 1963; Hollander & Wolfe 1999 §3; Efron & Tibshirani 1993 §14.3",
     ),
     (
-        "G",
-        "Gain of multipath: (best single path − multipath) / best single path, from medians; if more is better, "
-        "(multipath − best) / best. G = 0.20: 20 % saved; below 0: multipath is worse. Each resample of the interval "
+        "Gain (G)",
+        "Gain of multipath: (best single path − multipath) / best single path, from medians; if higher is better, "
+        "(multipath − best) / best. 20 %: a fifth is saved; below 0: multipath is worse. Each resample of the interval "
         "selects the best single path again.",
         "han2015 §4",
+    ),
+    (
+        "Better, equivalent",
+        "Better: the signed-rank test over the blocks, corrected for all comparisons, has p ≤ 5 %, and the difference "
+        "is at least the smallest effect of interest that the experiment file sets. Equivalent: the 90 % interval of "
+        "the difference lies within the smallest effect (two one-sided tests). Undecided: neither is shown. Too few "
+        "repetitions: no result of so few blocks could have p ≤ 5 %.",
+        "Schuirmann 1987; Lakens 2017",
     ),
     (
         "Cliff's delta",

@@ -11,11 +11,12 @@ from mplab.analysis.metric import describe_limits
 from mplab.analysis.record.links import Measurement, measurements, tolerance_of
 from mplab.analysis.record.run import Cell, Run
 from mplab.analysis.report.data import ContrastRow, contrast_rows, shift_scale
-from mplab.analysis.statistics.contrast import Contrast, needed_text
+from mplab.analysis.statistics.contrast import Contrast
 from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, Interval, magnitude
 from mplab.analysis.statistics.summaries import Analysis, Group, Series, UnpairedComparison
 from mplab.analysis.text import (
     DASH,
+    HARD_SPACE,
     THIN_SPACE,
     Scale,
     duration,
@@ -58,7 +59,6 @@ class MetricRow:
     gain: str
     effect: str
     p: str
-    needed: str
 
 
 @dataclass(frozen=True)
@@ -350,7 +350,6 @@ def _metric_row(  # noqa: PLR0917 - one caller
         gain=_gain(compared) if compared else "",
         effect=_effect(group, compared) if compared else "",
         p=p_text(contrast.p_holm) if contrast else "",
-        needed=needed_text(contrast.needed) if contrast else "",
     )
 
 
@@ -372,8 +371,12 @@ def _gain(compared: UnpairedComparison) -> str:
     if compared.gain is None:
         return DASH
     interval = compared.gain_interval
-    limits = f" [{tenths(interval.low)}, {tenths(interval.high)}]" if interval else ""
+    limits = f" [{_points(interval.low)}, {_points(interval.high)}]" if interval else ""
     return tenths(compared.gain) + limits
+
+
+def _points(fraction: float) -> str:
+    return tenths(fraction).removesuffix(f"{HARD_SPACE}%")
 
 
 def _shift(contrast: Contrast) -> str:

@@ -206,6 +206,7 @@ def _content(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Dr
         "duration": duration(run.duration_s),
         "warnings": conclusions.warnings,
         "answers": conclusions.answers,
+        "places": sorted({verdict.conditions for answer in conclusions.answers for verdict in answer.verdicts}),
         "headline_rows": sum(len(answer.verdicts) for answer in conclusions.answers),
         "claims": view.claim_tables(analysis, conclusions.claims),
         "budgets": conclusions.budgets,

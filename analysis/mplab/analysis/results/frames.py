@@ -164,7 +164,9 @@ class Results:
 
 
 def load(path: Path | str) -> Results:
-    """Read a run directory, or all runs in a folder. Runs that cannot be read are named in `Results.unread`.
+    """Read a run directory, or all runs in a folder.
+
+    Folders that cannot be read, and second folders of the same run, are left out and named in `Results.unread`.
 
     Raises:
         NotARunError: ``path`` is not a run and holds no runs, or it is a run that cannot be read.
@@ -175,13 +177,19 @@ def load(path: Path | str) -> Results:
     folders = sorted(filter(_may_be_run, path.iterdir())) if path.is_dir() else []
     if not folders:
         raise NotARunError(path, "no manifest.json in it, nor in the folders in it")
-    runs, unread = [], []
+    runs: dict[str, Run] = {}
+    unread = []
     for directory in folders:
         try:
-            runs.append(read_run(directory))
+            run = read_run(directory)
         except (NotARunError, OSError) as error:
             unread.append(str(error))
-    return Results(tuple(sorted(runs, key=started)), unread)
+            continue
+        if run.manifest.run_id in runs:
+            unread.append(f"{directory}: {runs[run.manifest.run_id].directory} is the same run {run.manifest.run_id}")
+        else:
+            runs[run.manifest.run_id] = run
+    return Results(tuple(sorted(runs.values(), key=started)), unread)
 
 
 def _may_be_run(path: Path) -> bool:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from mplab.analysis.errors import FigureError
-from mplab.analysis.figures.style import FACET_COLUMNS, GRID, LINE_WIDTH, MARKER_SIZE, STYLE, WIDTH_IN, name_rows
+from mplab.analysis.figures.style import FACET_COLUMNS, GRID, INK, LINE_WIDTH, MARKER_SIZE, STYLE, WIDTH_IN, name_rows
 from mplab.analysis.metric import label_sort_key
 from mplab.analysis.record.run import Run
 from mplab.analysis.results.frames import SEPARATOR, Results
@@ -30,7 +30,7 @@ MAX_FACETS = 24
 FACET = ("scenario", "link", "labels")
 """Columns whose values have a facet each."""
 _POINT_SPREAD = 0.25
-_ROW_IN, _MARGIN_IN = 0.28, 0.95
+_ROW_IN, _MARGIN_IN = 0.28, 0.8
 
 
 class ResultsFigure(Figure):
@@ -89,13 +89,16 @@ def plot(results: Results, metric: str, *, scenario: str = "", link: str = "", l
         raise FigureError(f"{metric} has values of transports that are not in the plan of their run")
     title, unit = reports.select("title", "unit").rows()[-1] if reports.height else (metric, values["unit"][0])
     with _styled():
-        return _draw(facets, rows, f"{title} ({unit})" if unit else title)
+        figure = _draw(facets, rows, f"{title} ({unit})" if unit else title)
+        if len(runs) < len(measured):
+            figure.suptitle(f"The newest {len(runs)} of {len(measured)} runs", fontsize=9.0)
+    return figure
 
 
 def _draw(facets: Sequence[tuple[str, str, str]], rows: Sequence[Sequence[_Row]], title: str) -> ResultsFigure:
-    columns = min(len(facets), FACET_COLUMNS)
-    lines = math.ceil(len(facets) / columns)
     several_runs = len({row.run for facet in rows for row in facet}) > 1
+    columns = min(len(facets), FACET_COLUMNS - several_runs)  # names of runs are long
+    lines = math.ceil(len(facets) / columns)
     height_in = lines * (_MARGIN_IN + _ROW_IN * max(map(len, rows))) + (0.3 if several_runs else 0)
     figure = ResultsFigure(figsize=(WIDTH_IN, height_in), layout="constrained")
     grid = list(figure.subplots(lines, columns, squeeze=False).flat)
@@ -105,16 +108,16 @@ def _draw(facets: Sequence[tuple[str, str, str]], rows: Sequence[Sequence[_Row]]
         axes.set_title(SEPARATOR.join(words or filter(None, facet)))
         for place, row in enumerate(own):
             _draw_row(axes, place, row)
-        axes.set_xlabel(title)
         axes.margins(x=0.08)
         if min(min(row.values) for row in own) >= 0:
             axes.set_xlim(left=0)
-        axes.locator_params(axis="x", nbins=5)
+        axes.locator_params(axis="x", nbins=4)
         _name_rows(axes, own, several_runs=several_runs)
         if index % columns and [row.key for row in own] == [row.key for row in rows[index - 1]]:
             axes.tick_params(axis="y", labelleft=False)
     for axes in grid[len(facets) :]:
         axes.remove()
+    figure.supxlabel(title, fontsize=9.0, color=INK)
     if several_runs:
         transports = {row.transport.label: row.transport for own in rows for row in own}.values()
         figure.legend(handles=[_handle(transport) for transport in transports], loc="outside upper left", ncols=4)

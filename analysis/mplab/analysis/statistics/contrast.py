@@ -275,7 +275,7 @@ CONTRAST_FIELDS = (
         "needed",
         lambda c: c.needed,
         ("needed",),
-        PageColumn("needed", lambda c: needed_text(c.needed)),
+        PageColumn("needed", lambda c: _needed_text(c.needed)),
         Word(
             "Needed",
             "Repetitions that detect an effect of this size with a power of 80 % at the level of 5 %, by the normal "
@@ -298,8 +298,7 @@ def _interval_text(interval: Interval | None) -> str:
     return spread(interval.low, interval.high) if interval else DASH
 
 
-def needed_text(needed: int | None) -> str:
-    """Return a number of repetitions as text; ``> 999`` from 1000 on, and a dash for None."""
+def _needed_text(needed: int | None) -> str:
     if needed is None:
         return DASH
     return str(needed) if needed <= MOST_NEEDED else f"> {MOST_NEEDED}"

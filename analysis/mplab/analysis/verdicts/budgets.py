@@ -10,6 +10,7 @@ from mplab.analysis.errors import BudgetError
 from mplab.analysis.metric import Metric, in_unit, units_like
 from mplab.analysis.statistics.effects import Interval, median_interval, seed_of
 from mplab.analysis.statistics.summaries import Group
+from mplab.analysis.text import scale_of
 from mplab.format.experiment import Budget, Limit
 
 Verdict: TypeAlias = Literal["kept", "broken", "not judged"]
@@ -121,9 +122,9 @@ def _judge(budget: Budget, limit: Limit, series: Measured, seed: int, *, most: b
         interval = median_interval(series.values, seed_of(seed, "budget", series.name))
     ends = (interval.low, interval.high) if interval else ()
     certain = bool(ends) and all((end <= bound if most else end >= bound) is good for end in ends)
-    unit = f" {series.metric.unit}".rstrip()
-    allowed = f"{'at most' if most else 'at least'} {bound:g}{unit}"
-    text = f"{budget.statistic} {value:.4g}{unit}, allowed: {allowed} (n = {len(series.values)})"
+    scale = scale_of(series.metric.unit, (value, bound))
+    allowed = f"{'at most' if most else 'at least'} {bound * scale.factor:.10g} {scale.unit}".rstrip()
+    text = f"{budget.statistic} {scale.text(value)}, allowed: {allowed} (n = {len(series.values)})"
     return JudgedLimit(
         budget, series.name, "kept" if good else "broken", text, value, bound, series.metric.unit, certain
     )

@@ -91,10 +91,7 @@ def smallest_effect(metric: Metric, reference: float, smallest: SmallestEffect) 
 
 def find(groups: Sequence[Group], smallest: SmallestEffect) -> dict[GroupKey, Finding]:
     """Return key of the group → finding, for each group with a better side and values of two transports."""
-    tests = {
-        headline: sum(c.p is not None for g in groups if g.metric.headline is headline for c in g.contrasts)
-        for headline in (True, False)
-    }
+    tests = {headline: _tests(groups, headline=headline) for headline in (True, False)}
     found = ((group.key, _find(group, smallest, tests[group.metric.headline])) for group in groups)
     return {key: finding for key, finding in found if finding is not None}
 
@@ -109,6 +106,12 @@ def without(group: Group, cells: Collection[str]) -> float | None:
     if pair is None:
         return None
     return gain([median(pair[1].numbers)], median(pair[0].numbers), group.metric.better)
+
+
+def _tests(groups: Sequence[Group], *, headline: bool) -> int:
+    """Return the number of tests in a family; before there are enough blocks for any test, that of its contrasts."""
+    family = [contrast for group in groups if group.metric.headline is headline for contrast in group.contrasts]
+    return sum(contrast.p is not None for contrast in family) or len(family)
 
 
 def _find(group: Group, smallest: SmallestEffect, tests: int) -> Finding | None:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from mplab.base import fetched
+from mplab.base import congestion, fetched
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import LabNotReadyError
 from mplab.base.files import explained, state_directory
@@ -58,6 +58,12 @@ def check_ready(
         raise LabNotReadyError(f"{title} is not ready; 'mplab doctor' says more. Missing: " + "; ".join(missing))
     if not use.real:
         check_namespaces()
+
+
+def doubts_about(experiment: Experiment) -> Iterator[str]:
+    """Yield a text for each doubt that does not stop a run on this machine."""
+    if not experiment.lab.real and (problem := congestion.problem_with(experiment.congestion_control)):
+        yield f"congestion_control: {problem.text}. To change this: {problem.remedy}"
 
 
 def programs_of_run(experiment: Experiment) -> list[Program]:

@@ -323,7 +323,8 @@ class _Resolver:
             self._checker.add(("lab",), str(error))
         except InputError as error:
             self.file_problems += str(error).splitlines()
-            self._checker.add(("lab",), f"lab file {name!r} cannot be used. Its problems follow")
+            if name != VIRTUAL_NAME:
+                self._checker.add(("lab",), f"lab file {name!r} cannot be used. Its problems follow")
         return VIRTUAL
 
     def check_combinations(

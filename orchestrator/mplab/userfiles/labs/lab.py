@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, model_validator
 
 from mplab.base.paths import INTERFACES
+from mplab.base.places import LABS, by_name
 from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
 from mplab.format.names import FileModel, Name
@@ -210,8 +211,12 @@ def load_lab(path: Path) -> LabFile:
 
 
 def read_lab(path: Path) -> tuple[LabFile, Document]:
-    """Read a lab file; return the lab and its document. Raises InputError."""
-    document = load_yaml(path)
+    """Read a lab file, named by its path or, if it comes with mplab, by its name. Return the lab and its document.
+
+    Raises:
+        InputError: the file is missing or wrong.
+    """
+    document = load_yaml(by_name(path, LABS))
     check_kind(document, "lab")
     checker = Checker(document)
     phones_data = document.data.get("phones") if isinstance(document.data, Mapping) else None

@@ -11,7 +11,7 @@ from mplab.base.errors import InputError
 from mplab.base.paths import INTERFACES
 from mplab.base.places import LABS, by_name
 from mplab.base.plugins import PHONES
-from mplab.base.suggest import unknown
+from mplab.base.suggest import did_you_mean, unknown
 from mplab.format.abilities import Abilities, refusals
 from mplab.format.link import LinkCondition
 from mplab.format.names import VIRTUAL_NAME
@@ -221,8 +221,9 @@ def find_lab(name: str, folder: Path, phone: str = "") -> LabUse:
         return VIRTUAL
     path = by_name(Path(name).expanduser(), LABS, folder)
     if not path.is_file():
+        known = [VIRTUAL_NAME, *sorted(file.stem for file in LABS.glob("*.yaml"))]
         raise NoSuchLabError(
-            f"lab {name!r}: no such file: {path}. Allowed: {VIRTUAL_NAME} (the lab on this machine only), or the path "
-            "of a lab file"
+            f"lab {name!r}: no such file: {path}.{did_you_mean(name, known)} Allowed: {VIRTUAL_NAME} (the lab on this "
+            f"machine only), the path of a lab file, or one that comes with mplab: {', '.join(known[1:])}"
         )
     return use_lab(path, phone)

@@ -199,13 +199,14 @@ def models_in(annotation: object) -> Iterator[type[BaseModel]]:
             yield from models_in(inner)
 
 
-Kind = Literal["experiment", "campaign", "lab", "link"]
+Kind = Literal["experiment", "campaign", "lab", "link", "phone"]
 
 _KEYS: Mapping[Kind, frozenset[str]] = {
     "campaign": frozenset({"mplab_campaign", "experiments"}),
     "experiment": frozenset({"transports", "scenarios", "links"}),
     "lab": frozenset({"routers", "servers", "phones"}),
     "link": frozenset({"wifi", "lte"}),
+    "phone": frozenset({"android", "product"}),
 }
 """Keys that only one kind of file has."""
 _NAMES: Mapping[Kind, str] = {
@@ -213,12 +214,14 @@ _NAMES: Mapping[Kind, str] = {
     "experiment": "an experiment file",
     "lab": "a lab file",
     "link": "a link condition",
+    "phone": "a model of a phone",
 }
 _VERBS: Mapping[Kind, str] = {
-    "campaign": "mplab nightly {file}",
+    "campaign": "mplab campaign {file}",
     "experiment": "mplab run {file}",
     "lab": "mplab doctor --lab {file}",
     "link": "mplab links lint {file}",
+    "phone": "mplab lab device --model {file}",
 }
 
 
@@ -232,7 +235,20 @@ def check_kind(document: Document, wanted: Kind) -> None:
     """
     if not isinstance(document.data, Mapping) or document.data.keys() & _KEYS[wanted]:
         return
+    if problem := other_kind(document, _NAMES[wanted]):
+        raise InputError(problem)
+
+
+def other_kind(document: Document, wanted: str) -> str:
+    """Return a message that names the kind of a document and the verb for it; "": the kind cannot be recognised.
+
+    Args:
+        document: the document.
+        wanted: what is needed instead, for the message: ``a run directory``.
+    """
+    data = document.data if isinstance(document.data, Mapping) else {}
     for kind, keys in _KEYS.items():
-        if document.data.keys() & keys:
+        if data.keys() & keys:
             verb = _VERBS[kind].format(file=document.file)
-            raise InputError(f"{document.file}:1: this is {_NAMES[kind]}, not {_NAMES[wanted]}. Use it with '{verb}'")
+            return f"{document.file}:1: this is {_NAMES[kind]}, not {wanted}. Use it with '{verb}'"
+    return ""

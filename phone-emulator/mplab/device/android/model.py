@@ -10,7 +10,7 @@ from mplab.base.errors import InputError
 from mplab.base.suggest import show, unknown
 from mplab.device.screen.protocol import InstalledPackage
 from mplab.format.units import SizeBytes
-from mplab.userfiles.strict.check import Checker
+from mplab.userfiles.strict.check import Checker, check_kind
 from mplab.userfiles.strict.yaml import load_yaml
 
 PHONES_DIR = Path(__file__).resolve().parents[1] / "phones"
@@ -191,6 +191,7 @@ def load_phone(name_or_file: str) -> PhoneModel:
     else:
         path = Path(name_or_file)
     document = load_yaml(path)
+    check_kind(document, "phone")
     checker = Checker(document)
     phone = checker.model(PhoneModel, document.data)
     checker.raise_problems()

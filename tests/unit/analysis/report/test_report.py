@@ -12,6 +12,8 @@ import pytest
 from mplab.analysis.errors import NotAnalysedError
 from mplab.analysis.pipeline import STEPS, Progress, analyze, summary
 from mplab.analysis.report import summary as report_summary
+from mplab.analysis.report.sources import PAPERS, SOURCES, Citations, markdown
+from mplab.base.places import ROOT
 from mplab.analysis.report.sources import SOURCES
 from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic, summary_json
 
@@ -89,6 +91,7 @@ def test_the_page_is_whole_and_loads_nothing(three: Path) -> None:
     page = page_of(three)
     assert page.open == []
     assert all(target.startswith("#") for target in page.loaded)
+    references = {source.link for source in SOURCES.values()}
     assert len(page.identifiers) == len(set(page.identifiers))
     outside = {link for link in page.links if re.match(r"[a-z]+:|//", link)}
     assert outside <= {source.link for source in SOURCES.values()}
@@ -100,6 +103,31 @@ def test_the_page_is_whole_and_loads_nothing(three: Path) -> None:
     css = (three / "report" / "index.html").read_text()
     assert "@import" not in css
     assert not re.search(r"url\(\s*['\"]?(?!#)", css)
+
+
+def test_the_page_has_the_full_reference_of_each_source(three: Path) -> None:
+    page = page_of(three)
+    cited = {link.removeprefix("#source-") for link in page.links if link.startswith("#source-")}
+    assert {"han2015", "holm-1979", "wilcoxon-1945"} <= cited
+    assert cited == {name.removeprefix("source-") for name in page.identifiers if name.startswith("source-")}
+    assert "https://doi.org/10.1145/2716281.2836090" in page.links
+    assert "Report of run 20260922T101500Z-demo-abc123: WiFi, LTE or both. Seed 1." in page.text
+
+
+def test_sources_are_found_in_texts() -> None:
+    citations = Citations()
+    parts = list(citations.cite("Hodges & Lehmann 1963; han2015 §4, ours"))
+    assert parts == [
+        ("Hodges & Lehmann 1963", "hodges-lehmann-1963"),
+        ("; ", ""),
+        ("han2015", "han2015"),
+        (" §4, ours", ""),
+    ]
+    assert [source.key for source in citations.sources()] == ["han2015", "Hodges & Lehmann 1963"]
+
+
+def test_the_manual_lists_the_same_papers() -> None:
+    assert markdown(PAPERS) in (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
 
 
 def test_the_page_says_what_was_run(three: Path) -> None:
@@ -259,7 +287,7 @@ def test_equal_transports_have_no_clear_winner(answered: Analyzed) -> None:
     answers = summary_json(run)["answers"]
     assert {answer["winner"] for answer in answers} == {None}
     assert {answer["verdict"] for answer in answers} == {"too few repetitions"}
-    assert "6 blocks cannot show a difference in 3 comparisons; at least 7 can." in answers[0]["sentence"]
+    assert "Too few repetitions for a verdict: 3 comparisons need at least 7." in answers[0]["sentence"]
 
 
 def test_transports_are_told_with_their_options(answered: Analyzed) -> None:

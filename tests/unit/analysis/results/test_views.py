@@ -86,11 +86,12 @@ def test_a_plot_has_a_facet_per_size_and_a_row_per_run_and_transport(folder: Pat
 
 def test_a_plot_has_the_medians_and_intervals_of_the_report(folder: Path) -> None:
     results = load(folder).only(run="20260903")
-    (axes,) = results.plot("time", labels="10 kB").axes
+    figure = results.plot("time", labels="10 kB")
+    (axes,) = figure.axes
     reported = results.statistics.filter(metric="time", labels="10 kB").select("low", "high", "median").rows()
     assert lines(axes, "-") == [ends for low, high, median in reported for ends in ((low, high), (median, median))]
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["TCP over WiFi", "TCP over LTE", "Multipath TCP"]
-    assert axes.get_xlabel() == "Download time (s)"
+    assert figure.get_supxlabel() == "Download time (s)"
     assert axes.get_xlim()[0] == 0
 
 
@@ -137,6 +138,7 @@ def test_too_many_facets_are_refused(folder: Path, monkeypatch: pytest.MonkeyPat
 def test_of_too_many_runs_the_newest_are_drawn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mplab.analysis.results.plots.MAX_RUNS", 1)
     assert [len(rows) for rows in points(load(folder), "time").values()] == [3, 3]
+    assert "The newest 1 of 3 runs" in load(folder).plot("time")._repr_svg_()
 
 
 def test_without_pandas_the_command_that_installs_it_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

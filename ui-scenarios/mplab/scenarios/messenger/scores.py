@@ -40,7 +40,7 @@ METRICS: tuple[Metric, ...] = (
         headline=True,
         limits=(0.0, 100.0),
         activity="Sending messages",
-        outcome="does not deliver {value} of them",
+        outcome="loses {value} of them",
         way="up",
     ),
     _metric("sign_in_time", "Until the contacts are there", "s", "lower"),

@@ -2,14 +2,17 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from mplab.base.errors import InputError
+from mplab.base.files import explained
 from mplab.base.places import INSTALLED
-from mplab.cli.output import out, writing
+from mplab.cli.output import out, output_file
 from mplab.cli.schema import DIRECTORY, write_schemas
+
+Kind = Literal["experiment", "lab", "campaign"]
 
 _TEMPLATE = """\
 # yaml-language-server: $schema={schema}
@@ -85,9 +88,9 @@ phones:
 _CAMPAIGN_TEMPLATE = """\
 # yaml-language-server: $schema={schema}
 # Your campaign: several experiments, on all phones that they name.
-#   mplab nightly {file} --dry-run      its jobs, their resources and estimated times
-#   mplab nightly {file}                run it
-#   mplab nightly install {file}        systemd units that start it every day
+#   mplab campaign {file} --dry-run      its jobs, their resources and estimated times
+#   mplab campaign {file}                run it
+#   mplab campaign install {file}        systemd units that start it every day
 mplab_campaign: 1
 name: {name}
 experiments:                        # paths are relative to this file
@@ -107,21 +110,19 @@ keep_free: 5 GB                     # with less free disk space, runs wait
 """
 
 _KINDS = {
-    "campaign": (_CAMPAIGN_TEMPLATE, "mplab nightly {file} --dry-run, then mplab nightly {file}"),
+    "campaign": (_CAMPAIGN_TEMPLATE, "mplab campaign {file} --dry-run, then mplab campaign {file}"),
     "experiment": (_TEMPLATE, "mplab plan {file}, then mplab run {file}"),
     "lab": (_LAB_TEMPLATE, "mplab doctor --lab {file}"),
 }
 
 
 def init(
-    file: Annotated[Path, typer.Argument(help="File to write.", show_default=True)] = Path("first.yaml"),
+    file: Annotated[Path, typer.Argument(help="Write this file.", show_default=True, callback=output_file)] = Path(
+        "first.yaml"
+    ),
     *,
-    lab: Annotated[bool, typer.Option("--lab", help="A lab file: real routers and phones.")] = False,
-    campaign: Annotated[bool, typer.Option("--campaign", help="A campaign file: several experiments.")] = False,
+    kind: Annotated[Kind, typer.Option("--kind", help="Write a file of this kind.")] = "experiment",
 ) -> None:
-    if lab and campaign:
-        raise InputError("--lab and --campaign: give only one of them")
-    kind = "lab" if lab else "campaign" if campaign else "experiment"
     if file.exists():
         raise InputError(f"{file}: already exists. Name another file")
     if file.suffix not in {".yaml", ".yml"}:
@@ -131,6 +132,6 @@ def init(
     if INSTALLED:
         write_schemas()
     where = os.path.relpath(DIRECTORY / f"{kind}.schema.json", file.resolve().parent)
-    with writing(file):
+    with explained(file):
         file.write_text(template.format(name=name, file=file, schema=where), encoding="utf-8")
     out.print(f"{file} is written. Next: {steps.format(file=file)}", markup=False)

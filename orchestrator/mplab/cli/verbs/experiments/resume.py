@@ -31,12 +31,14 @@ def resume(
     *,
     failed: Annotated[
         bool,
-        typer.Option("--failed", help="Make new attempts at the cells that are not ok; the earlier ones are kept."),
+        typer.Option("--failed", help="Measure the cells that are not ok again; their earlier attempts are kept."),
     ] = False,
     no_report: NoReportOption = False,
     allow_hooks: AllowHooksOption = False,
     allow_lab: AllowLabOption = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the cells that would be run.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the cells that would be run, without running them.")
+    ] = False,
     quiet: QuietOption = False,
     ends_by: EndsByOption = None,
     as_json: JsonOption = False,

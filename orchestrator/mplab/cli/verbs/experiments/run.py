@@ -39,7 +39,9 @@ def run(
         ),
     ] = None,
     no_report: NoReportOption = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan, as 'mplab plan' does.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the plan without running it, as 'mplab plan' does.")
+    ] = False,
     quiet: QuietOption = False,
     run_id: Annotated[str, typer.Option(hidden=True, help="Name of the run directory.")] = "",
     ends_by: EndsByOption = None,

@@ -18,7 +18,10 @@ _STYLES = {"ok": "green", "warning": "yellow", "missing": "red"}
 
 def doctor(
     runs: RunsOption = RUNS,
-    lab: Annotated[Path | None, typer.Option(help="Lab file: check its routers and phones instead.")] = None,
+    lab: Annotated[
+        Path | None,
+        typer.Option("--lab", help="Check the routers and phones of this lab file instead of this machine."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     checks = list(examine(runs) if lab is None else examine_lab(load_lab(lab), str(lab)))

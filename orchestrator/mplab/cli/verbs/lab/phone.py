@@ -1,4 +1,4 @@
-"""Phones by adb: on a cable, or over TCP."""
+"""List and probe phones that are connected by adb: by cable, or over TCP."""
 
 import contextlib
 import time
@@ -11,6 +11,7 @@ import typer
 
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.base.lock import resource_lock
+from mplab.cli.command import App
 from mplab.cli.options import JsonOption
 from mplab.cli.output import out, print_json, table
 from mplab.drivers.phone.adb import AdbPhone, adb_server, settings_of
@@ -21,16 +22,20 @@ from mplab.drivers.phone.settings import AdbPhoneFile
 from mplab.drivers.transport import chances
 from mplab.userfiles.labs.lab import load_lab
 
-app = typer.Typer(no_args_is_help=True)
+app = App(no_args_is_help=True)
 
 _USB_S = 1.5
 """Time, in seconds, that an adb server takes to detect USB devices."""
 
 SerialArgument = Annotated[
-    str, typer.Argument(help="Serial number, HOST:PORT, or with --lab a phone's name there.", show_default=False)
+    str,
+    typer.Argument(
+        help="Serial number or HOST:PORT of the phone; with --lab also its name in the lab file.", show_default=False
+    ),
 ]
 LabFileOption = Annotated[
-    Path | None, typer.Option("--lab", metavar="FILE", help="Lab file with the phone, for thresholds and interfaces.")
+    Path | None,
+    typer.Option("--lab", metavar="FILE", help="Lab file (YAML) with the phone, its thresholds and interfaces."),
 ]
 
 
@@ -38,7 +43,8 @@ LabFileOption = Annotated[
 def list_phones(
     *,
     connect: Annotated[
-        list[str] | None, typer.Option("--connect", metavar="HOST:PORT", help="Connect a phone over TCP first.")
+        list[str] | None,
+        typer.Option("--connect", metavar="HOST:PORT", help="Connect to this phone over TCP first; may be repeated."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Proxy and origin services as containers: on this machine or, over SSH, on a server."""
+"""Run proxy and origin services as containers, on this machine or, over SSH, on a server."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -9,13 +9,14 @@ import typer
 from rich.text import Text
 
 from mplab.base.errors import InputError, LabNotReadyError
+from mplab.cli.command import App
 from mplab.cli.options import JsonOption, check_name
 from mplab.cli.output import err, out, print_json, table
 from mplab.drivers.proxy import by_hand_drivers
 from mplab.drivers.proxy.byhand import ByHand, Chosen, ServiceState
 from mplab.userfiles.labs.lab import load_lab
 
-app = typer.Typer(no_args_is_help=True)
+app = App(no_args_is_help=True)
 
 _PARTS = tuple(dict.fromkeys(part for driver in by_hand_drivers().values() for part in driver.parts))
 
@@ -24,23 +25,30 @@ def _complete_profiles(incomplete: str) -> list[str]:
     return [name for name in _PARTS if name.startswith(incomplete)]
 
 
-LabOption = Annotated[Path | None, typer.Option("--lab", help="Lab file (YAML) with a proxy.", show_default=False)]
+LabOption = Annotated[
+    Path | None, typer.Option("--lab", help="Lab file (YAML) with the proxy to use.", show_default=False)
+]
 EngineOption = Annotated[
     str,
-    typer.Option(help="unix:///… or ssh://user@host; by default DOCKER_HOST, or this machine's.", show_default=False),
+    typer.Option(
+        metavar="URL",
+        help="Use this Docker engine: unix:///… or ssh://user@host. By default, that of DOCKER_HOST or this machine.",
+        show_default=False,
+    ),
 ]
 ProfileOption = Annotated[
     list[str] | None,
     typer.Option(
         "--profile",
-        help=f"Parts to start: {', '.join(_PARTS)}; by default proxy, origin, dns.",
+        metavar="NAME",
+        help=f"Start this part; may be repeated. Parts: {', '.join(_PARTS)}. By default: proxy, origin, dns.",
         autocompletion=_complete_profiles,
         show_default=False,
     ),
 ]
-ServiceArgument = Annotated[str, typer.Argument(help="One service; all by default.")]
-RenewOption = Annotated[bool, typer.Option("--renew", help="New secrets, passwords and certificates.")]
-BuildOption = Annotated[bool, typer.Option("--build/--no-build", help="Build images that are not up to date.")]
+ServiceArgument = Annotated[str, typer.Argument(help="Show only this service. By default, all are shown.")]
+RenewOption = Annotated[bool, typer.Option("--renew", help="Make new secrets, passwords and certificates.")]
+BuildOption = Annotated[bool, typer.Option("--build/--no-build", help="Build the images that are not up to date.")]
 
 
 def _say(line: str) -> None:
@@ -67,7 +75,7 @@ def _proxy(lab: Path | None, engine: str, profile: Sequence[str] | None = None, 
     return drivers[name].by_hand(settings, chosen, say=_say, detail=_say if verbose else None)
 
 
-VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show what compose prints.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show the output of Docker Compose.")]
 
 
 @app.command()
@@ -108,7 +116,9 @@ def up(
 def down(
     lab: LabOption = None,
     engine: EngineOption = "",
-    volumes: Annotated[bool, typer.Option("--volumes", help="Also remove stored data: captures, content.")] = False,
+    volumes: Annotated[
+        bool, typer.Option("--volumes", help="Remove the stored data, too: captures and content.")
+    ] = False,
     verbose: VerboseOption = False,
 ) -> None:
     """Stop and remove containers and networks; volumes and images stay."""
@@ -133,7 +143,9 @@ def logs(
     service: ServiceArgument = "",
     lab: LabOption = None,
     engine: EngineOption = "",
-    lines: Annotated[int, typer.Option("--lines", "-n", help="Of each service, the last ones.", min=1)] = 100,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", help="Show this number of last lines of each service.", min=1)
+    ] = 100,
     as_json: JsonOption = False,
 ) -> None:
     """Show the last lines of the logs."""

@@ -1,4 +1,4 @@
-"""Routers, servers and phones that shape: the dead-man's switch, and shaping by hand."""
+"""Prepare routers, servers and phones that shape, and shape by hand."""
 
 import math
 import signal
@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from mplab.base.errors import InputError
 from mplab.base.paths import INTERFACES
 from mplab.base.undo import UndoJournal
+from mplab.cli.command import App
 from mplab.cli.options import JsonOption, LinkOrFileOption, check_name, one_link
 from mplab.cli.output import err, out, print_json
 from mplab.drivers.shaper.attached import AttachedShaper
@@ -25,10 +26,17 @@ from mplab.userfiles.labs.labuse import LabUse
 from mplab.userfiles.labs.machines import ShapingMachine, abilities
 from mplab.userfiles.strict.check import raise_lines
 
-app = typer.Typer(no_args_is_help=True)
+app = App(no_args_is_help=True)
 
 LabArgument = Annotated[Path, typer.Argument(help="Lab file (YAML).", show_default=False)]
-RouterOption = Annotated[str, typer.Option("--router", help="One router, server or phone that shapes; all by default.")]
+RouterOption = Annotated[
+    str,
+    typer.Option(
+        "--router",
+        metavar="NAME",
+        help="Use only this router, server or phone of the lab file. By default, all that shape.",
+    ),
+]
 
 _POLL_S = 1.0
 _VIRTUAL_ALONE = "virtual machines exist only while a lab is up: 'mplab lab up --lab FILE', 'mplab run … --lab FILE'"
@@ -96,9 +104,11 @@ def restore(lab: LabArgument, router: RouterOption = "") -> None:
 @app.command()
 def shape(
     lab: LabArgument,
-    phone: Annotated[str, typer.Argument(help="A phone of the lab file.", show_default=False)],
+    phone: Annotated[str, typer.Argument(help="Phone of the lab file whose paths are shaped.", show_default=False)],
     link: LinkOrFileOption = "baseline",
-    seconds: Annotated[float, typer.Option(help="Duration in seconds; 0: until Ctrl-C.", min=0)] = 0.0,
+    seconds: Annotated[
+        float, typer.Option(help="Shape for this number of seconds; 0 means until Ctrl-C.", min=0)
+    ] = 0.0,
     as_json: JsonOption = False,
 ) -> None:
     """Apply a link condition to a phone's paths, show the kernels' state, and undo it at the end."""

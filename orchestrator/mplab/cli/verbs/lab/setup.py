@@ -5,23 +5,40 @@ from typing import Annotated
 import typer
 
 from mplab.base import fetched
-from mplab.base.errors import InputError
+from mplab.base.errors import InputError, LabNotReadyError
+from mplab.base.lock import resource_lock
 from mplab.base.programs import APPIUM_DIR
 from mplab.cli.output import err
+from mplab.lab.find import running_nodes
+from mplab.lab.resources import VIRTUAL_LAB
 
 
 def setup(
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be fetched.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be fetched, without fetching it.")
+    ] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Remove what was fetched.")] = False,
 ) -> None:
     if dry_run and remove:
         raise InputError("--dry-run and --remove: give only one of them")
     if remove:
-        done = "removed" if fetched.remove() else "nothing to remove"
+        done = "removed" if _remove() else "nothing to remove"
         err.print(f"{APPIUM_DIR}: {done}", soft_wrap=True)
         return
     complete(dry_run=dry_run)
+
+
+def _remove() -> bool:
+    """Remove the Node packages; return whether there were any.
+
+    Raises:
+        LabNotReadyError: a lab is running, which may use them.
+    """
+    if labs := sorted({node.lab for node in running_nodes()}):
+        raise LabNotReadyError(f"{APPIUM_DIR}: in use by a running lab ({', '.join(labs)}). End it first")
+    with resource_lock(VIRTUAL_LAB):  # no lab starts meanwhile
+        return fetched.remove()
 
 
 def complete(*, dry_run: bool = False) -> None:

@@ -9,7 +9,9 @@ from mplab.base.plugins import REGISTRIES, Plugin, Registry
 from mplab.cli.options import JsonOption
 from mplab.cli.output import out, print_json, table
 
-CheckOption = Annotated[bool, typer.Option("--check", help="Import each one; exit code 3 when one cannot be imported.")]
+CheckOption = Annotated[
+    bool, typer.Option("--check", help="Import each plug-in; end with exit code 3 if one cannot be imported.")
+]
 
 
 def plugins(*, check: CheckOption = False, as_json: JsonOption = False) -> None:

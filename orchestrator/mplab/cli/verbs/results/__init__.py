@@ -1,1 +1,1 @@
-"""Verbs that read runs: analyse, show, compare, publish and reproduce them."""
+"""Verbs that read runs: list, analyse, show and compare them."""

@@ -9,7 +9,7 @@ from mplab.analysis.verdicts.compare import Correction
 from mplab.analysis.verdicts.gate import GateCheck, change_text, name_of
 from mplab.base.files import replace
 from mplab.cli.options import JsonOption, RunsOption, find_run
-from mplab.cli.output import err, out, print_json, table
+from mplab.cli.output import err, out, output_file, print_json, table
 from mplab.cli.report_output import change_content
 from mplab.run.comparing import WINDOW, RunComparison
 from mplab.run.comparing import compare as compare_runs
@@ -23,8 +23,8 @@ def compare(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[BASELINE… RUN]",
-            help="Runs: directories, or the beginnings or ends of their names. The last one is compared with all "
+            metavar="RUN",
+            help="Run directories, or the beginnings or ends of their names. The last run is compared with all "
             "others together. A single run (the newest by default) is compared with the earlier runs of its "
             "experiment.",
             show_default=False,
@@ -32,23 +32,29 @@ def compare(
     ] = None,
     *,
     window: Annotated[
-        int, typer.Option(min=1, max=1000, help="Number of earlier runs that a single run is compared with.")
+        int, typer.Option(min=1, max=1000, help="Compare a single run with this number of earlier runs.")
     ] = WINDOW,
     correction: Annotated[
         Correction,
         typer.Option(
-            help="Of p-values for the number of metrics: Holm's method, Benjamini and Hochberg's, or none.",
+            help="Correct the p-values for the number of metrics by Holm's method (holm), by that of Benjamini and "
+            "Hochberg (bh), or not (none).",
         ),
     ] = "bh",
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Show all metrics; default: headline metrics, and those that are better or worse."),
+        typer.Option(
+            "--all-metrics", help="Show all metrics, not only headline metrics and those that are better or worse."
+        ),
     ] = False,
     gate: Annotated[
-        bool, typer.Option("--gate/--no-gate", help="End with exit code 4 if a check fails; docs/regression.md.")
+        bool, typer.Option("--gate/--no-gate", help="End with exit code 4 if a check fails (docs/regression.md).")
     ] = True,
     junit: Annotated[
-        Path | None, typer.Option("--junit", help="Write the checks as JUnit XML to this file.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--junit", help="Write the checks as JUnit XML to this file.", show_default=False, callback=output_file
+        ),
     ] = None,
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,

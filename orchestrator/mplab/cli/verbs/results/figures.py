@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from mplab.analysis.figures.catalog import catalog, load, write_figures
+from mplab.base.files import explained
 from mplab.cli.options import JsonOption, RunsOption, find_run
-from mplab.cli.output import err, out, print_json, table, writing
+from mplab.cli.output import err, out, output_folder, print_json, table
 from mplab.run.run_directory import RUNS
 
 
@@ -15,29 +16,39 @@ def figures(
     run_name: Annotated[
         str,
         typer.Argument(
-            metavar="[RUN]",
-            help="Run directory, or the beginning or end of its name; the newest run by default. "
-            "Or a folder of tables that 'mptrace FILE… -o FOLDER' wrote.",
+            metavar="RUN",
+            help="Run directory, or the beginning or end of its name (by default, the newest run), or a folder of "
+            "tables that 'mptrace FILE… -o FOLDER' wrote.",
         ),
     ] = "",
     *,
     figure: Annotated[
         list[str] | None,
         typer.Option(
-            "--figure", "-f", help="Draw this figure; may be given again. All by default.", show_default=False
+            "--figure", "-f", metavar="NAME", help="Draw only this figure; may be repeated.", show_default=False
         ),
     ] = None,
     cell: Annotated[
         list[str] | None,
         typer.Option(
-            "--cell", help="Use only this cell; may be given again. All ok cells by default.", show_default=False
+            "--cell",
+            metavar="CELL",
+            help="Use only this cell; may be repeated. By default, all ok cells are used.",
+            show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder to write to; 'figures' in the run by default.", show_default=False),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write to this folder. By default, it is 'figures' in the run.",
+            show_default=False,
+            metavar="FOLDER",
+            callback=output_folder,
+        ),
     ] = None,
-    list_them: Annotated[bool, typer.Option("--list", help="List the figures and draw none.")] = False,
+    list_them: Annotated[bool, typer.Option("--list", help="List the figures without drawing them.")] = False,
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
@@ -48,7 +59,7 @@ def figures(
     tables = bool(run_name) and (Path(run_name) / "connections.parquet").is_file()
     path = Path(run_name) if tables else find_run(run_name, runs)
     folder = output if output is not None else path / "figures"
-    with writing(folder), err.status("Drawing …"):
+    with explained(folder), err.status("Drawing …"):
         written, left_out = write_figures(load(path, cell or ()), figure or (), folder)
     if as_json:
         reasons = [{"figure": missing.name, "reason": missing.reason} for missing in left_out]

@@ -11,7 +11,7 @@ from mplab.base.browser.own import own_chromium
 from mplab.base.files import replace
 from mplab.base.programs import CHROMIUM
 from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
-from mplab.cli.output import check_folder, err
+from mplab.cli.output import err, output_file
 from mplab.cli.report_output import analyze_with_progress, show_report
 from mplab.run.executing import report_page
 from mplab.run.run_directory import RUNS
@@ -20,8 +20,10 @@ from mplab.run.run_directory import RUNS
 def report(
     run_name: RunArgument = "",
     runs: RunsOption = RUNS,
-    pdf: Annotated[Path | None, typer.Option("--pdf", help="Print it into this file, too.", show_default=False)] = None,
-    open_it: Annotated[bool, typer.Option("--open", help="Open it in the web browser.")] = False,
+    pdf: Annotated[
+        Path | None, typer.Option("--pdf", help="Also write the report as PDF to this file.", show_default=False)
+    ] = None,
+    open_it: Annotated[bool, typer.Option("--open", help="Open the report in the web browser.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     if pdf is not None:
@@ -47,9 +49,9 @@ def check_pdf(target: Path) -> None:
 
     Raises:
         LabNotReadyError: Chromium, which prints the PDF, is not installed.
-        MplabError: the folder of `target` does not exist.
+        InputError: `target` cannot be written.
     """
-    check_folder(target)
+    output_file(target)
     CHROMIUM.path()
 
 

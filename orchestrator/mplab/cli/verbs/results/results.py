@@ -1,4 +1,4 @@
-"""All runs of a folder as tables: an index, queries in SQL, exports."""
+"""Read all runs of a folder as tables: update their index, query it in SQL, export tables."""
 
 import sys
 import tempfile
@@ -13,22 +13,28 @@ from mplab.analysis.results.index import NAME, TRACES, Updated, update
 from mplab.analysis.results.index import export as write
 from mplab.analysis.results.index import query as ask
 from mplab.base.errors import InputError
+from mplab.cli.command import App
 from mplab.cli.options import JsonOption, RunsOption, check_name
-from mplab.cli.output import check_folder, err, escaped, out, print_json, table
+from mplab.cli.output import err, escaped, out, output_file, print_json, table
 from mplab.run.run_directory import RUNS
 
 MAX_ROWS = 500
 """Maximum number of rows that are printed; ``--json`` and ``export`` have all."""
 
-app = typer.Typer(no_args_is_help=True)
+app = App(no_args_is_help=True)
 
 IndexOption = Annotated[
     Path | None,
-    typer.Option("--index", help="The index; results.duckdb in the folder of runs by default.", envvar="MPLAB_INDEX"),
+    typer.Option(
+        "--index",
+        help="Use this file as index. By default, it is results.duckdb in the folder of runs.",
+        envvar="MPLAB_INDEX",
+        callback=output_file,
+    ),
 ]
 UpdateOption = Annotated[
     bool,
-    typer.Option("--update/--no-update", help="Update the index with new and changed runs first, or use it unchanged."),
+    typer.Option("--update/--no-update", help="Update the index with new and changed runs first, or use it as it is."),
 ]
 
 
@@ -38,7 +44,9 @@ Form = Literal["csv", "parquet", "json"]
 
 @app.command("index")
 def index(
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Make it again from the run directories.")] = False,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Make the whole index again from the run directories.")
+    ] = False,
     runs: RunsOption = RUNS,
     file: IndexOption = None,
     as_json: JsonOption = False,
@@ -76,7 +84,9 @@ def tables(as_json: JsonOption = False) -> None:
 
 @app.command("query")
 def query(
-    sql: Annotated[str, typer.Argument(help="A statement in DuckDB's SQL: 'SELECT * FROM statistics WHERE headline'.")],
+    sql: Annotated[
+        str, typer.Argument(help="Statement in the SQL of DuckDB, like 'SELECT * FROM statistics WHERE headline'.")
+    ],
     *,
     runs: RunsOption = RUNS,
     file: IndexOption = None,
@@ -106,13 +116,30 @@ def query(
 @app.command("export")
 def export(
     name: Annotated[
-        str, typer.Argument(metavar="[TABLE]", help="A table (mplab results tables); or --query.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="Table to export; 'mplab results tables' lists them. Or give --query.",
+            show_default=False,
+        ),
     ] = "",
     *,
-    sql: Annotated[str, typer.Option("--query", help="Query to export instead of a table.", show_default=False)] = "",
-    form: Annotated[Form, typer.Option("--format", help="Format of the file.")] = "csv",
+    sql: Annotated[
+        str,
+        typer.Option(
+            "--query", metavar="SQL", help="Export the result of this query instead of a table.", show_default=False
+        ),
+    ] = "",
+    form: Annotated[Form, typer.Option("--format", help="Write this format.")] = "csv",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File; standard output by default.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write to this file. By default, it is standard output.",
+            show_default=False,
+            callback=output_file,
+        ),
     ] = None,
     runs: RunsOption = RUNS,
     file: IndexOption = None,
@@ -126,8 +153,6 @@ def export(
         raise InputError("Parquet needs a file: --output FILE.parquet")
     if name:
         check_name("table", name, (*RESULT_TABLES, *TRACES))
-    if output is not None:
-        check_folder(output)
     if update:
         _update(runs, _file(runs, file))
     with tempfile.TemporaryDirectory() as folder:

@@ -13,20 +13,28 @@ from mplab.base.errors import InputError
 from mplab.base.files import replace
 from mplab.base.suggest import unknown
 from mplab.cli.options import JsonOption, RunsOption
-from mplab.cli.output import err, out, print_json
+from mplab.cli.output import err, out, output_file, print_json
 from mplab.run.run_directory import RUNS
 
 
 def trend(
     experiment: Annotated[
-        str, typer.Argument(help="Name of the experiment; that of the newest run by default.", show_default=False)
+        str,
+        typer.Argument(help="Name of the experiment. By default, that of the newest run is used.", show_default=False),
     ] = "",
     *,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The page; trend-EXPERIMENT.html in the folder of runs by default."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write the page to this file. By default, it is trend-EXPERIMENT.html in the folder of runs.",
+            callback=output_file,
+        ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All metrics, not only the headline metrics.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all-metrics", help="Show all metrics, not only the headline metrics.")
+    ] = False,
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in the web browser.")] = False,
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,

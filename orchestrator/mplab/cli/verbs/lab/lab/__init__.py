@@ -12,6 +12,7 @@ import typer
 
 from mplab.base.enter import NOTHING, lab_process
 from mplab.base.paths import RMNET, WLAN
+from mplab.cli.command import App
 from mplab.cli.options import (
     JsonOption,
     LabOption,
@@ -36,7 +37,7 @@ from mplab.userfiles.labs.labuse import find_lab
 
 _CONGESTION_CONTROL = "cubic"
 
-app = typer.Typer(no_args_is_help=True)
+app = App(no_args_is_help=True)
 
 
 @app.command()
@@ -50,12 +51,12 @@ def up(
         str,
         typer.Option(
             metavar="NAMES",
-            help="Origin services in addition to web sites and files: a,b or all ('mplab scenarios' lists them).",
+            help="Start these services of the origin, too: a,b or all. 'mplab scenarios' lists them.",
             autocompletion=complete_services,
         ),
     ] = "",
-    keep: Annotated[bool, typer.Option("--keep", help="Keep it up until Ctrl-C.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of random losses.")] = 1,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the lab up until Ctrl-C.")] = False,
+    seed: Annotated[int, typer.Option(help="Use this seed for random losses.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Start the lab, probe its links and test its transport; stop it again unless --keep."""
@@ -127,12 +128,19 @@ def _describe(facts: dict[str, object], *, as_json: bool, keep: bool) -> None:
 
 @app.command()
 def shell(
-    node: Annotated[str, typer.Argument(help="phone, router, proxy, origin or air.")] = "phone",
-    command: Annotated[list[str] | None, typer.Argument(help="A command instead of a shell.")] = None,
-    lab: Annotated[str, typer.Option(help="Lab id, when several are running.")] = "",
+    node: Annotated[str, typer.Argument(help="Node to enter: phone, router, proxy, origin or air.")] = "phone",
+    command: Annotated[list[str] | None, typer.Argument(help="Run this command instead of a shell.")] = None,
+    lab_id: Annotated[
+        str,
+        typer.Option(
+            "--id",
+            metavar="ID",
+            help="Enter the lab with this id, as 'mplab lab list' shows it. By default, the newest.",
+        ),
+    ] = "",
 ) -> None:
     """Open a shell inside a node of a running lab."""
-    running_node = find_node(node, lab=lab)
+    running_node = find_node(node, lab=lab_id)
     argv = command or [os.environ.get("SHELL", "/bin/sh")]
     env = {**os.environ, "PS1": f"{node}:\\w\\$ "}
     raise typer.Exit(subprocess.run(enter_argv(running_node, argv), env=env, check=False).returncode)

@@ -1,4 +1,4 @@
-"""An emulated Android device, for stock adb."""
+"""Emulate an Android device, which unmodified adb can use."""
 
 import json
 import time
@@ -10,6 +10,7 @@ import typer
 from mplab.base.errors import InputError
 from mplab.base.nodes import Node
 from mplab.base.suggest import unknown
+from mplab.cli.command import App
 from mplab.cli.options import JsonOption
 from mplab.cli.output import out, print_json, table
 from mplab.device import Device, DeviceSettings
@@ -19,7 +20,7 @@ from mplab.device.faults import FAULTS, describe, parameters_of
 from mplab.device.settings import Trust
 from mplab.lab.find import find_node
 
-app = typer.Typer(invoke_without_command=True)
+app = App(invoke_without_command=True)
 
 _TRUST = ("any", "listed", "nobody")
 _POLL_S = 0.2
@@ -38,18 +39,37 @@ def device(
     context: typer.Context,
     *,
     phone: Annotated[
-        str, typer.Option(metavar="NAME|FILE", help="A ready phone, or a phone file.", autocompletion=_complete_phones)
+        str,
+        typer.Option(
+            "--model",
+            metavar="NAME|FILE",
+            help="Model to emulate: a name that 'mplab lab device list' shows, or a model file.",
+            autocompletion=_complete_phones,
+        ),
     ] = "android-13",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port for adb; 0: any free one.")] = 0,
-    serial: Annotated[str, typer.Option(help="Serial number, instead of the phone's.")] = "",
-    trust: Annotated[str, typer.Option(help="Accepted adb keys: any, listed (--key), nobody.")] = "any",
-    key: Annotated[list[typer.FileText] | None, typer.Option(help="An adbkey.pub that it trusts.")] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Listen for adb on this TCP port; 0 means any free port.")
+    ] = 0,
+    serial: Annotated[str, typer.Option(help="Use this serial number instead of the model's.")] = "",
+    trust: Annotated[
+        str,
+        typer.Option(
+            metavar="any|listed|nobody", help="Accept these adb keys: any, those listed by --key, or nobody's."
+        ),
+    ] = "any",
+    key: Annotated[
+        list[typer.FileText] | None, typer.Option(help="Trust this public key (adbkey.pub); may be repeated.")
+    ] = None,
     node: Annotated[
-        str, typer.Option(help="Node of a running virtual lab, e.g. phone, to run in; default: a separate network.")
+        str,
+        typer.Option(
+            metavar="NODE",
+            help="Run in this node of a running virtual lab, like phone. By default, it runs in a separate network.",
+        ),
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Start one, print its address for adb, and keep it up until Ctrl-C."""
+    """Start a device, print its address for adb, and keep it up until Ctrl-C."""
     if context.invoked_subcommand is not None:
         return
     load_phone(phone)
@@ -80,9 +100,11 @@ def fault(
     name: Annotated[
         str, typer.Argument(help="Name of the fault; without it, list all faults.", autocompletion=_complete_faults)
     ] = "",
-    parameters: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="e.g. seconds=5")] = None,
+    parameters: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Parameters of the fault, like seconds=5.")
+    ] = None,
     *,
-    serial: Annotated[str, typer.Option(help="Serial number, if several devices run.")] = "",
+    serial: Annotated[str, typer.Option(help="Use the device with this serial number; needed if several run.")] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Inject a fault into a running device; 'clear' ends it."""
@@ -101,7 +123,7 @@ def fault(
 
 @app.command("list")
 def list_phones(as_json: JsonOption = False) -> None:
-    """List the ready phones."""
+    """List the models that can be emulated."""
     phones = {name: load_phone(name) for name in phone_names()}
     if as_json:
         print_json({name: phone.model_dump(mode="json") for name, phone in phones.items()})

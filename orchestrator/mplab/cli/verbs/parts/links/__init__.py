@@ -6,8 +6,10 @@ from typing import Annotated, TypedDict
 import typer
 
 from mplab.base.errors import InputError
-from mplab.cli.options import JsonOption, complete_links
-from mplab.cli.output import err, out, print_json, table, writing
+from mplab.base.files import explained
+from mplab.cli.command import App
+from mplab.cli.options import JsonOption, complete_links, is_file, links_of, one_link
+from mplab.cli.output import err, out, output_file, print_json, table
 from mplab.cli.verbs.parts.links.drawing import TITLES, text_drawing, write_figure
 from mplab.format.abilities import refusals
 from mplab.format.direction import WAYS, Direction, Queue
@@ -18,7 +20,7 @@ from mplab.lab.catalog import LINKS_DIR
 from mplab.userfiles.labs.machines import emulator
 from mplab.userfiles.links.link import file_of, list_links, load_link, load_links, read_link_file
 
-app = typer.Typer(invoke_without_command=True)
+app = App(invoke_without_command=True)
 
 _MOST_CHANGES = 40
 _FULL_PACKET_BYTES = 1500
@@ -33,7 +35,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
     if as_json:
         print_json([_described(link) for links in files for link in links])
         return
-    rows = table("link", "title", "WiFi", "LTE", "changes")
+    rows = table("link", "title", "WiFi: down/up, RTT", "LTE: down/up, RTT", "changes")
     for links in files:
         first = links[0]
         name, title = first.name, first.title
@@ -49,8 +51,17 @@ def _shared_title(member: LinkCondition) -> str:
 
 
 def _words(links: tuple[LinkCondition, ...], path: str) -> str:
-    first, last = (str(getattr(links[index], path)) for index in (0, -1))
+    first, last = (_short(getattr(links[index], path)) for index in (0, -1))
     return first if first == last else f"{first} … {last}"
+
+
+def _short(path: PathCondition) -> str:
+    """Return a path as text without words: ``7.04/2.02 Mbit/s, 50 ms``."""
+    down, up = path.down.text("rate"), path.up.text("rate")
+    number, _, unit = down.partition(" ")
+    shared = unit and up.endswith(f" {unit}")
+    rates = f"{number}/{up}" if shared else down if down == up else f"{down} / {up}"
+    return str(path).replace(f"{down} down, {up} up, RTT ", f"{rates}, ")
 
 
 def _changes(link: LinkCondition) -> str:
@@ -61,27 +72,36 @@ def _changes(link: LinkCondition) -> str:
     return f"{len(link.changes)}, {first} to {last}"
 
 
-def _described(link: LinkCondition) -> dict[str, object]:
-    return {**link.to_json(), "extends": link.extends or None, "file": str(file_of(link.name, LINKS_DIR))}
+def _described(link: LinkCondition, file: Path | None = None) -> dict[str, object]:
+    return {**link.to_json(), "extends": link.extends or None, "file": str(file or file_of(link.name, LINKS_DIR))}
 
 
 @app.command()
 def show(
     name: Annotated[
-        str, typer.Argument(help="Name of a link condition.", show_default=False, autocompletion=complete_links)
+        str,
+        typer.Argument(
+            metavar="NAME|FILE",
+            help="Name of the link condition, or the path of a file with one.",
+            show_default=False,
+            autocompletion=complete_links,
+        ),
     ],
     *,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it into this SVG file.", show_default=False)
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw the link condition into this SVG file.", show_default=False, callback=output_file
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Explain one link condition: its source, both directions of both paths, its changes over time."""
-    links = load_links(name, LINKS_DIR)
+    links = links_of(name)
     if plot is not None:
-        _plot(load_link(name, LINKS_DIR), plot)
+        _plot(one_link(name), plot)
     if as_json:
-        described = [_described(link) for link in links]
+        described = [_described(link, Path(name) if is_file(name) else None) for link in links]
         print_json(described[0] if len(described) == 1 else described)
         return
     if len(links) > 1:
@@ -102,7 +122,7 @@ def show(
 def _plot(link: LinkCondition, file: Path) -> None:
     if file.suffix != ".svg":
         raise InputError(f"--plot {file}: figures are SVG: name a file that ends in .svg")
-    with writing(file):
+    with explained(file):
         write_figure(link, file)
 
 
@@ -192,7 +212,9 @@ def _print_drawing(link: LinkCondition) -> None:
 
 @app.command()
 def lint(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Link conditions (YAML).", show_default=False)],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Files with link conditions (YAML).", show_default=False)
+    ],
     *,
     as_json: JsonOption = False,
 ) -> None:

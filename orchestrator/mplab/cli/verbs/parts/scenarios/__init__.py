@@ -10,8 +10,9 @@ from pydantic import ValidationError
 from mplab.analysis.scores.plugins import load, register
 from mplab.base.errors import InputError
 from mplab.base.paths import WLAN
+from mplab.cli.command import App
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
-from mplab.cli.output import duration, err, out, print_json, table
+from mplab.cli.output import duration, err, out, output_folder, print_json, table
 from mplab.cli.run_display import RunDisplay
 from mplab.cli.verb_loader import add_verb
 from mplab.drivers.transport import default_over
@@ -24,12 +25,12 @@ from mplab.userfiles.experiments.explain import parameters_of
 from mplab.userfiles.strict.check import Checker
 from mplab.userfiles.strict.yaml import parse_yaml
 
-app = typer.Typer(invoke_without_command=True)
+app = App(invoke_without_command=True)
 CHECKS = Path("runs") / "checks"
 _BETTER = {"lower": "less", "higher": "more", "neither": "neither"}
 
 ScenarioArgument = Annotated[
-    str, typer.Argument(help="Name of a scenario.", show_default=False, autocompletion=complete_scenarios)
+    str, typer.Argument(help="Name of the scenario.", show_default=False, autocompletion=complete_scenarios)
 ]
 
 add_verb(app, "mplab.cli.verbs.parts.scenarios.record")
@@ -38,7 +39,7 @@ add_verb(app, "mplab.cli.verbs.parts.scenarios.record")
 @app.callback()
 def list_all(
     context: typer.Context,
-    short: Annotated[bool, typer.Option("--short", help="One line for each.")] = False,
+    short: Annotated[bool, typer.Option("--short", help="Print one line for each scenario.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List the app scenarios: parameters, metrics with units and sources, services, time limit, needs."""
@@ -76,12 +77,20 @@ def check(
     *,
     parameter: Annotated[
         list[str] | None,
-        typer.Option("--parameter", "-p", metavar="KEY=VALUE", help="As in an experiment file; may be repeated."),
+        typer.Option(
+            "--parameter",
+            "-p",
+            metavar="KEY=VALUE",
+            help="Set a parameter of the scenario, as in an experiment file; may be repeated.",
+        ),
     ] = None,
     transport: TransportOption = "",
     link: LinkOrFileOption = "baseline",
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.", min=0, max=2**32 - 1)] = 1,
-    folder: Annotated[Path, typer.Option("--runs", help="Folder that gets the evidence.")] = CHECKS,
+    seed: Annotated[int, typer.Option(help="Use this seed for all random numbers.", min=0, max=2**32 - 1)] = 1,
+    folder: Annotated[
+        Path,
+        typer.Option("--runs", help="Write the evidence to this folder.", metavar="FOLDER", callback=output_folder),
+    ] = CHECKS,
     as_json: JsonOption = False,
 ) -> None:
     """Run a single scenario once, without captures, and print its scores."""
@@ -120,7 +129,12 @@ def check(
 def sensitivity(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Scenarios; all by default.", show_default=False, autocompletion=complete_scenarios),
+        typer.Argument(
+            metavar="NAME",
+            help="Names of scenarios. By default, all are used.",
+            show_default=False,
+            autocompletion=complete_scenarios,
+        ),
     ] = None,
 ) -> None:
     """Print an experiment file: does each metric respond to a bad link? From the sensitivity.yaml of the scenarios."""

@@ -9,7 +9,7 @@ import typer
 
 from mplab.base.errors import DeviceError, InputError
 from mplab.base.hierarchy import UiNode, parse_hierarchy
-from mplab.cli.output import err, out
+from mplab.cli.output import err, out, output_file
 from mplab.drivers.ui.android import Automation, AutomationError
 from mplab.drivers.ui.matching import package_of
 from mplab.drivers.ui.recording import candidates, described, replaced, section, ways_to
@@ -21,16 +21,21 @@ _PROMPT = "number and name, n (look again), d (done)"
 
 
 def record(
-    app: Annotated[str, typer.Argument(help="What app.yaml calls the app.", show_default=False)],
+    app: Annotated[str, typer.Argument(help="Name of the app in its app.yaml.", show_default=False)],
     *,
-    serial: Annotated[str, typer.Option(help="Of the phone; needed when there are several.")] = "",
-    adb_port: Annotated[int, typer.Option(help="Of the adb server that has it.")] = 5037,
-    dump: Annotated[Path | None, typer.Option(help="A stored hierarchy (XML) instead of a phone.")] = None,
+    serial: Annotated[
+        str, typer.Option(help="Use the phone with this serial number; needed if there are several.")
+    ] = "",
+    adb_port: Annotated[int, typer.Option(help="Use the adb server at this TCP port.")] = 5037,
+    dump: Annotated[
+        Path | None, typer.Option(help="Read this stored hierarchy (XML) instead of the screen of a phone.")
+    ] = None,
     into: Annotated[
         Path | None,
         typer.Option(
-            help="File to write; by default it is printed. Of an app.yaml that has the app, the named elements are "
-            "replaced."
+            help="Write to this file. By default, the section is printed. In an app.yaml that has the app, "
+            "the named elements are replaced.",
+            callback=output_file,
         ),
     ] = None,
 ) -> None:

@@ -12,7 +12,7 @@ from mplab.analysis.crosscheck.model import CrossCheckReport
 from mplab.analysis.record.decode import RETENTION, captures
 from mplab.analysis.record.run import read_run
 from mplab.base.errors import InputError
-from mplab.cli.options import JsonOption, find_run
+from mplab.cli.options import CAPTURES, JsonOption, find_run
 from mplab.cli.output import err, out, print_json, table
 from mplab.cli.report_output import analyze_with_progress, show_report
 from mplab.cli.verbs.results.analyze.cluster import (
@@ -32,9 +32,6 @@ MAX_ROWS = 50
 """Maximum number of differences that are printed; ``--json`` has all."""
 
 
-_CAPTURES = frozenset({".pcap", ".pcapng", ".cap"})
-
-
 Tool = Literal["mptcptrace", "tcptrace", "tshark"]
 """Tool that our tables can be compared with."""
 
@@ -43,9 +40,9 @@ def analyze(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN | FILE…]",
-            help="Run directory, or the beginning or end of its name; the newest run by default. "
-            "With --cross-check also captures: they are merged by time.",
+            metavar="RUN|FILE",
+            help="Run directory, or the beginning or end of its name. By default, the newest run is used. "
+            "With --cross-check also captures, which are merged by time.",
             show_default=False,
         ),
     ] = None,
@@ -75,7 +72,9 @@ def analyze(
         analyze_on_cluster(options, names or [], runs, all_runs=all_runs, as_json=as_json)
         return
     if all_runs or memory or "://" in runs:
-        raise InputError("--all, --memory and runs at a URL need --cluster; --cluster local uses only this machine")
+        raise InputError(
+            "--all-runs, --memory and runs at a URL need --cluster; --cluster local uses only this machine"
+        )
     if cross_check is not None:
         _cross_check(cross_check, names or [], Path(runs), as_json=as_json)
         return
@@ -85,7 +84,7 @@ def analyze(
             "captures are read only with --cross-check"
         )
     name = names[0] if names else ""
-    if Path(name).suffix in _CAPTURES:
+    if Path(name).suffix in CAPTURES:
         raise InputError(f"{name}: {_about_capture(Path(name))}")
     path = find_run(name, Path(runs))
     analyze_with_progress(path)
@@ -128,7 +127,7 @@ def _captures(names: Sequence[str], runs: Path) -> dict[str, list[Path]]:
     files = [Path(name) for name in names]
     if files and all(path.is_file() for path in files):
         return {", ".join(names): files}
-    if len(names) > 1:
+    if len(names) > 1 or (files and files[0].suffix in CAPTURES):
         missing = ", ".join(str(path) for path in files if not path.is_file())
         raise InputError(f"{missing}: there is no such file; captures or one run can be compared")
     run = find_run(names[0] if names else "", runs)

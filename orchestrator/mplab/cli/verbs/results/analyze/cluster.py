@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mplab.base.deferred import deferred
 from mplab.base.errors import InputError
-from mplab.cli.options import find_run
+from mplab.cli.options import find_run, meant
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.run_display import print_summary
 from mplab.run.run_directory import RUNS
@@ -27,7 +27,7 @@ ClusterOption = Annotated[
         "--cluster",
         metavar="ADDRESS",
         help="Spread the work over a Dask cluster: local[:N] (N processes of this machine), tcp://HOST:PORT or "
-        "tls://HOST:PORT (a scheduler). Results are the same. docs/cluster.md",
+        "tls://HOST:PORT (a scheduler). The results are the same (docs/cluster.md).",
         show_default=False,
     ),
 ]
@@ -36,24 +36,41 @@ PlaceOption = Annotated[
     typer.Option(
         "--runs",
         metavar="FOLDER|URL",
-        help="Folder that holds the runs; with --cluster also a URL that fsspec knows: s3://bucket/runs.",
+        help="Use the runs in this folder; with --cluster also a URL that fsspec knows: s3://bucket/runs.",
         envvar="MPLAB_RUNS",
         show_default=True,
     ),
 ]
-AllOption = Annotated[bool, typer.Option("--all", help="Every run of the folder of runs (with --cluster).")]
+AllOption = Annotated[
+    bool, typer.Option("--all-runs", help="Analyse every run in the folder of runs; needs --cluster.")
+]
 MemoryOption = Annotated[
-    str, typer.Option("--memory", metavar="SIZE", help="Memory limit of each process, with --cluster local: 2GiB.")
+    str,
+    typer.Option(
+        "--memory", metavar="SIZE", help="Limit the memory of each process of '--cluster local', for example to 2GiB."
+    ),
 ]
 CaOption = Annotated[
     Path | None,
-    typer.Option("--tls-ca", help="Certificate of the authority of a tls:// cluster.", envvar="MPLAB_CLUSTER_CA"),
+    typer.Option(
+        "--tls-ca", help="Trust this certificate authority (PEM file) of a tls:// cluster.", envvar="MPLAB_CLUSTER_CA"
+    ),
 ]
 CertOption = Annotated[
-    Path | None, typer.Option("--tls-cert", help="Our certificate for the cluster.", envvar="MPLAB_CLUSTER_CERT")
+    Path | None,
+    typer.Option(
+        "--tls-cert",
+        help="Identify this machine to a tls:// cluster by this certificate (PEM file).",
+        envvar="MPLAB_CLUSTER_CERT",
+    ),
 ]
 KeyOption = Annotated[
-    Path | None, typer.Option("--tls-key", help="Key of our certificate.", envvar="MPLAB_CLUSTER_KEY")
+    Path | None,
+    typer.Option(
+        "--tls-key",
+        help="Use this private key of the certificate of --tls-cert (PEM file).",
+        envvar="MPLAB_CLUSTER_KEY",
+    ),
 ]
 
 
@@ -112,7 +129,7 @@ def _found(names: Sequence[str], runs: str, *, all_runs: bool) -> list[tuple["St
     with deferred("slow to import"):
         from mplab.analysis.cluster.store import public, store_at
     if all_runs and names:
-        raise InputError("--all means every run: name none, or leave it out")
+        raise InputError("--all-runs means every run: name none, or leave it out")
     if "://" not in runs and not all_runs:
         paths = [find_run(name, Path(runs or RUNS)).absolute() for name in names or [""]]
         return list(dict.fromkeys((store_at(str(path.parent)), path.name) for path in paths))
@@ -122,20 +139,10 @@ def _found(names: Sequence[str], runs: str, *, all_runs: bool) -> list[tuple["St
         raise InputError(f"{public(runs)}: no run in it")
     if all_runs:
         return [(store, name) for name in there]
-    return [(store, name) for name in dict.fromkeys(_meant(name, there, public(runs)) for name in names or [there[-1]])]
-
-
-def _meant(name: str, there: Sequence[str], runs: str) -> str:
-    """Return the run whose name begins or ends with `name`; `there` has the names of all runs.
-
-    Raises:
-        InputError: no run has such a name, or several runs have.
-    """
-    matches = [run for run in there if run.startswith(name) or run.endswith(name)]
-    if len(matches) != 1:
-        problem = "several runs are" if matches else "no run is"
-        raise InputError(f"{runs}: {problem} called {name!r}; there are: {', '.join((matches or list(there))[-5:])}")
-    return matches[0]
+    return [
+        (store, name)
+        for name in dict.fromkeys(meant("run", name, there, public(runs)) for name in names or [there[-1]])
+    ]
 
 
 def _how_far(spread: "Spread", seconds: float) -> str:

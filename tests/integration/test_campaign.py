@@ -1,7 +1,7 @@
 """A disturbed campaign ends with the same results as an undisturbed one.
 
 It is killed three times, its disk runs full, and a browser and a proxy die. It has 12 cells;
-``MPLAB_NIGHTLY_REPETITIONS=15`` makes 60.
+``MPLAB_CAMPAIGN_REPETITIONS=15`` makes 60.
 """
 
 import json
@@ -26,7 +26,7 @@ from tests.fakes.eventlines import read_lines
 from tests.integration.conftest import runner, wait_until
 
 Start = Callable[..., subprocess.Popen[str]]
-REPETITIONS = int(os.environ.get("MPLAB_NIGHTLY_REPETITIONS", "3"))
+REPETITIONS = int(os.environ.get("MPLAB_CAMPAIGN_REPETITIONS", "3"))
 CELLS = 4 * REPETITIONS
 SEED = random.SystemRandom().randrange(2**32)
 """Seed of the times of the faults; the test prints it."""
@@ -88,7 +88,7 @@ class Night:
         self.folder = folder
         self._start = start
         self._places = ("--campaigns", str(folder / "campaigns"))
-        self._process = start("nightly", campaign, *self._places, "--runs", str(folder / "runs"))
+        self._process = start("campaign", campaign, *self._places, "--runs", str(folder / "runs"))
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """Return the events called `name` of all runs."""
@@ -114,7 +114,7 @@ class Night:
         """Kill the campaign and resume it."""
         self._process.send_signal(signal.SIGKILL)
         self._process.communicate()
-        self._process = self._start("nightly", "resume", *self._places)
+        self._process = self._start("campaign", "resume", *self._places)
 
     def kill_program(self, *words: str) -> None:
         """Kill the oldest program of the lab whose command line begins with `words`."""
@@ -188,7 +188,7 @@ def test_a_night_with_everything_going_wrong(start_mplab: Start, campaign: str, 
     proxy, disk, third = sorted(chance.sample(range(half, CELLS), 3))
     runner_of = runner(tmp_path, timeout_s=PATIENCE_S)
     calm = tmp_path / "calm"
-    result = runner_of("nightly", campaign, "--campaigns", str(calm / "campaigns"), "--runs", str(calm / "runs"))
+    result = runner_of("campaign", campaign, "--campaigns", str(calm / "campaigns"), "--runs", str(calm / "runs"))
     assert result.returncode == 0, result.stdout + result.stderr
     assert not result.stdout, "where nobody looks, nothing but errors is said"
     assert not result.stderr

@@ -1,4 +1,4 @@
-"""Campaigns: several experiments, night after night, over all phones."""
+"""Run campaigns: several experiments, night after night, on all phones."""
 
 import contextlib
 import threading
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from mplab.base.errors import GateError, InputError
 from mplab.campaign import executing
@@ -19,9 +18,10 @@ from mplab.campaign.retention import apply_retention, plan_retention
 from mplab.campaign.systemd import Nightly, Scope, folder_of, units
 from mplab.campaign.systemd import install as install_units
 from mplab.campaign.systemd import uninstall as uninstall_units
-from mplab.cli.options import JsonOption, RunsOption
-from mplab.cli.output import counted, duration, err, out, print_json, table
-from mplab.cli.verbs.experiments.nightly.display import CampaignDisplay, campaign_table
+from mplab.cli.command import App, Group
+from mplab.cli.options import JsonOption, RunsOption, meant
+from mplab.cli.output import a_folder, counted, duration, err, out, print_json, table
+from mplab.cli.verbs.experiments.campaign.display import CampaignDisplay, campaign_table
 from mplab.format.campaignevents import CampaignContinued, CampaignPaused
 from mplab.format.record import json_of
 from mplab.run.run_directory import RUNS
@@ -32,23 +32,31 @@ CAMPAIGNS = Path("campaigns")
 
 CampaignsOption = Annotated[
     Path,
-    typer.Option("--campaigns", help="Folder that holds the campaigns.", envvar="MPLAB_CAMPAIGNS", show_default=True),
+    typer.Option(
+        "--campaigns",
+        help="Use the campaigns in this folder.",
+        envvar="MPLAB_CAMPAIGNS",
+        show_default=True,
+        metavar="FOLDER",
+        callback=a_folder,
+    ),
 ]
 CampaignArgument = Annotated[
     str,
     typer.Argument(
-        help="Campaign directory, or the beginning or end of its name; the newest campaign by default.",
+        metavar="CAMPAIGN",
+        help="Campaign directory, or the beginning or end of its name. By default, the newest campaign is used.",
         show_default=False,
     ),
 ]
 CampaignFileArgument = Annotated[Path, typer.Argument(help="Campaign file (YAML).", show_default=False)]
 SystemOption = Annotated[
-    bool, typer.Option("--system", help="Units of root in /etc/systemd/system, instead of this user's units.")
+    bool, typer.Option("--system", help="Use units of root in /etc/systemd/system instead of units of this user.")
 ]
 
 
-class _RunByDefault(TyperGroup):
-    """Group of verbs in which ``mplab nightly FILE`` means ``mplab nightly run FILE``."""
+class _RunByDefault(Group):
+    """Group of verbs in which ``mplab campaign FILE`` means ``mplab campaign run FILE``."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as it is given
         if args and args[0] not in self.commands and args[0].endswith((".yaml", ".yml")):
@@ -56,7 +64,7 @@ class _RunByDefault(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-app = typer.Typer(cls=_RunByDefault, no_args_is_help=True)
+app = App(cls=_RunByDefault, no_args_is_help=True)
 
 
 @app.command()
@@ -65,7 +73,7 @@ def run(
     *,
     runs: RunsOption = RUNS,
     campaigns: CampaignsOption = CAMPAIGNS,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the jobs.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the jobs without running them.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a campaign: several experiments, on all phones and routers that they name ('run' may be left out)."""
@@ -82,14 +90,21 @@ def resume(
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
     killed: Annotated[
-        bool, typer.Option("--killed", help="Do nothing if it has ended, was interrupted, or is running.")
+        bool,
+        typer.Option(
+            "--killed",
+            help="Continue the campaign only if it was killed: not if it has ended, was interrupted, or is running.",
+        ),
     ] = False,
     of: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The newest campaign of this file.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Continue the newest campaign of this campaign file.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Continue a campaign that was interrupted or killed; complete cells are kept."""
+    if of is not None and not of.is_file():
+        raise InputError(f"--of {of}: no such file")
     directory = executing.newest_of(of, campaigns) if of is not None else find_campaign(name, campaigns)
     if directory is None or (killed and not executing.read(directory).can_resume):
         return
@@ -101,7 +116,9 @@ def status(
     name: CampaignArgument = "",
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it until it has ended.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Update the table until the campaign has ended.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the progress of a campaign: jobs, phones, last failures, time left."""
@@ -115,7 +132,7 @@ def status(
         return
     out.print(campaign_table(night))
     if night.phase in {"killed", "interrupted"}:
-        out.print(f"\nContinue with: mplab nightly resume {directory.path}", markup=False, soft_wrap=True)
+        out.print(f"\nContinue with: mplab campaign resume {directory.path}", markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -123,8 +140,8 @@ def serve(
     name: CampaignArgument = "",
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
-    address: Annotated[str, typer.Option(help="Loopback address of this machine.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port; 0: any free one.")] = 8080,
+    address: Annotated[str, typer.Option(help="Listen on this loopback address of this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Listen on this TCP port; 0 means any free port.")] = 8080,
 ) -> None:
     """Serve the progress of a campaign as a web page on this machine, until Ctrl-C."""
     directory = find_campaign(name, campaigns)
@@ -139,7 +156,7 @@ def pause(name: CampaignArgument = "", *, campaigns: CampaignsOption = CAMPAIGNS
     """Pause a campaign: each run pauses after its current cell, until 'continue'."""
     directory = find_campaign(name, campaigns)
     executing.send(directory, CampaignPaused())
-    err.print(f"{directory.id} pauses; continue with: mplab nightly continue {directory.id}", soft_wrap=True)
+    err.print(f"{directory.id} pauses; continue with: mplab campaign continue {directory.id}", soft_wrap=True)
 
 
 @app.command("continue")
@@ -168,8 +185,8 @@ def install(
     runs: RunsOption = RUNS,
     campaigns: CampaignsOption = CAMPAIGNS,
     system: SystemOption = False,
-    enable: Annotated[bool, typer.Option("--enable", help="Also reload systemd and enable them.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show them.")] = False,
+    enable: Annotated[bool, typer.Option("--enable", help="Reload systemd and enable the units, too.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the units without writing them.")] = False,
 ) -> None:
     """Write systemd units that start a campaign every day, and continue it after a power loss."""
     campaign = executing.plan(file, runs)
@@ -197,7 +214,7 @@ def uninstall(
     name: Annotated[str, typer.Argument(help="Name of the campaign, as in its file.", show_default=False)],
     *,
     system: SystemOption = False,
-    disable: Annotated[bool, typer.Option("--disable", help="Also disable them in systemd.")] = False,
+    disable: Annotated[bool, typer.Option("--disable", help="Disable the units in systemd, too.")] = False,
 ) -> None:
     """Remove the systemd units of a campaign; a running one continues."""
     scope = _scope(system=system)
@@ -209,7 +226,7 @@ def tidy(
     file: CampaignFileArgument,
     *,
     runs: RunsOption = RUNS,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the actions.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the actions without taking them.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compress and remove old captures and runs by the rules of a campaign file; campaigns do so at their end."""
@@ -247,13 +264,9 @@ def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
         return CampaignDirectory.open(Path(name))
     directories = sorted(path.parent for path in campaigns.glob("*/campaign.json"))
     if not directories:
-        raise InputError(f"{campaigns}: no campaign in it; 'mplab nightly FILE' makes one, --campaigns names a folder")
-    matches = [path for path in directories if path.name.startswith(name) or path.name.endswith(name)]
-    if not name or len(matches) == 1:
-        return CampaignDirectory.open(directories[-1] if not name else matches[0])
-    names = ", ".join(path.name for path in (matches or directories)[-5:])
-    problem = "several campaigns are" if matches else "no campaign is"
-    raise InputError(f"{campaigns}: {problem} called {name!r}; there are: {names}")
+        raise InputError(f"{campaigns}: no campaign in it; 'mplab campaign FILE' makes one, --campaigns names a folder")
+    names = [path.name for path in directories]
+    return CampaignDirectory.open(campaigns / (meant("campaign", name, names, campaigns) if name else names[-1]))
 
 
 def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:

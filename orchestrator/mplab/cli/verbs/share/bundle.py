@@ -14,8 +14,9 @@ from mplab.analysis.bundle.write import Options, write_bundle
 from mplab.analysis.record.run import read_run
 from mplab.analysis.text import plural
 from mplab.base.errors import InputError
+from mplab.base.files import explained
 from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
-from mplab.cli.output import check_folder, err, out, print_json, writing
+from mplab.cli.output import err, out, output_file, print_json
 from mplab.run.hostside import host
 from mplab.run.run_directory import RUNS
 
@@ -26,40 +27,52 @@ def bundle(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="The archive; RUN.tar.gz here by default.", show_default=False
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the archive to this file. By default, it is RUN.tar.gz in the current folder.",
+            show_default=False,
         ),
     ] = None,
     tables: Annotated[
         bool,
         typer.Option(
-            help="Include the cells' tables and scores, which can be computed again; the report is always included."
+            help="Include the cells' tables and scores, which can be computed again. The report is always included."
         ),
     ] = True,
-    partial: Annotated[bool, typer.Option("--partial", help="Also bundle a run that has not ended.")] = False,
+    partial: Annotated[bool, typer.Option("--partial", help="Allow a run that has not ended.")] = False,
     author: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME [<URL>]", help="An author, with or without an ORCID; may be repeated.", show_default=False
+            metavar="NAME [<URL>]",
+            help="Name an author, with or without an ORCID URL; may be repeated.",
+            show_default=False,
         ),
     ] = None,
     licence: Annotated[
         str,
-        typer.Option("--license", metavar="SPDX|URL", help="Licence of the data: CC-BY-4.0.", show_default=False),
+        typer.Option(
+            "--license",
+            metavar="SPDX|URL",
+            help="Publish the data under this licence: an SPDX expression like CC-BY-4.0, or a URL.",
+            show_default=False,
+        ),
     ] = "",
-    anonymise: Annotated[
+    anonymize: Annotated[
         bool,
         typer.Option(
-            "--anonymise",
+            "--anonymize",
             help="Replace addresses and names of networks and devices, and leave out pictures of screens.",
         ),
     ] = False,
+    anonymise: Annotated[bool, typer.Option("--anonymise", hidden=True)] = False,
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
     path = find_run(run_name, runs)
     manifest = read_run(path).manifest
     target = output or Path(f"{manifest.run_id}{SUFFIX}")
-    check_folder(target)
+    output_file(target)
     locks, locks_of = host.describe_locks(manifest.git.commit or None)
     options = Options(
         tables=tables,
@@ -67,9 +80,9 @@ def bundle(
         publication=Publication(tuple(map(_author, author or [])), _licence(licence)),
         locks=locks,
         locks_of=locks_of,
-        anonymise=anonymise,
+        anonymise=anonymize or anonymise,
     )
-    with writing(target), err.status("Bundling …"):
+    with explained(target), err.status("Bundling …"):
         written = write_bundle(path, target, options)
     if as_json:
         print_json({**vars(written), "path": str(written.path), "sha256": _digest(written.path)})

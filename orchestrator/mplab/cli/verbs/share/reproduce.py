@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from mplab.analysis.bundle.agreement import OF_CHANGE, ContrastPair, printed_pairs
+from mplab.analysis.bundle.archive import SUFFIX
 from mplab.analysis.bundle.read import Bundle, DamagedBundleError
 from mplab.analysis.bundle.rebuild import Rebuilt
 from mplab.analysis.text import plural
@@ -27,9 +28,10 @@ from mplab.cli.options import (
     LabOption,
     PhoneOption,
     RunsOption,
+    check_no_file,
     naming_options,
 )
-from mplab.cli.output import duration, err, out, print_json, table
+from mplab.cli.output import duration, err, out, output_folder, print_json, table
 from mplab.cli.plan_table import announce_skipped
 from mplab.cli.report_output import change_content
 from mplab.cli.run_display import RunDisplay
@@ -48,26 +50,29 @@ def reproduce(
         Path, typer.Argument(metavar="BUNDLE", help="Archive that 'mplab bundle' made.", show_default=False)
     ],
     *,
-    only: Annotated[
-        Literal["report"] | None, typer.Option(help="Make the report again, and run nothing.", show_default=False)
-    ] = None,
+    report_only: Annotated[
+        bool, typer.Option("--report-only", help="Make the report again without running the experiment again.")
+    ] = False,
     keep: Annotated[
         Path | None,
         typer.Option(
-            "--keep",
-            metavar="DIR",
-            help="Keep the unpacked run and its new report in a new folder.",
+            "--unpack-to",
+            metavar="FOLDER",
+            help="Unpack the run into this new folder and keep it, with its new report. By default, it is removed.",
             show_default=False,
+            callback=output_folder,
         ),
     ] = None,
     lab: LabOption = "",
     phone: PhoneOption = "",
     allow_hooks: AllowHooksOption = False,
     allow_lab: AllowLabOption = False,
-    max_size: Annotated[int, typer.Option(min=1, metavar="GB", help="Unpack no more than this.")] = MAX_GB,
+    max_size: Annotated[int, typer.Option(min=1, metavar="GB", help="Unpack no more than this size.")] = MAX_GB,
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
+    if not file.name.endswith(SUFFIX):
+        check_no_file(file, "a bundle")
     with _folder(keep) as folder, naming_options(), RunDisplay() as display:
 
         def reported(bundle: Bundle, remade: Rebuilt) -> None:
@@ -79,7 +84,7 @@ def reproduce(
             reproduction = reproduce_bundle(
                 file,
                 folder,
-                only_report=only is not None,
+                only_report=report_only,
                 lab=lab,
                 phone=phone,
                 allow_hooks=allow_hooks,
@@ -115,7 +120,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
             yield Path(temporary)
         return
     if keep.exists():
-        raise InputError(f"--keep {keep}: already exists. Name a new folder")
+        raise InputError(f"--unpack-to {keep}: already exists. Name a new folder")
     yield keep
 
 

@@ -1,0 +1,38 @@
+"""Check whether nodes of the virtual lab can use a congestion control.
+
+A network namespace accepts a default congestion control only if the host allows it to unprivileged programs
+(``tcp_allowed_congestion_control``); otherwise, programs that choose none, like the origin's, use Reno. Agent and
+proxy choose theirs for each socket.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+SYSCTL = Path("/proc/sys/net/ipv4")
+
+
+class Problem(NamedTuple):
+    """Why an algorithm cannot be used, and the remedy."""
+
+    text: str
+    remedy: str
+
+
+def allowed() -> list[str]:
+    """Return the algorithms that the host allows to network namespaces."""
+    return (SYSCTL / "tcp_allowed_congestion_control").read_text().split()
+
+
+def problem_with(algorithm: str) -> Problem | None:
+    """Return why the lab's origin cannot use an algorithm; None: it can."""
+    available = (SYSCTL / "tcp_available_congestion_control").read_text().split()
+    if algorithm not in available:
+        remedy = f"modprobe tcp_{algorithm}, or another congestion_control in the experiment"
+        return Problem(f"{algorithm} is not among {' '.join(available)}", remedy)
+    names = allowed()
+    if algorithm in names:
+        return None
+    text = f"{algorithm} is not among the allowed ones ({' '.join(names)}): the lab's origin will use reno"
+    return Problem(
+        text, f"as root: sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join([*names, algorithm])}'"
+    )

@@ -1,0 +1,1 @@
+"""Verbs that publish a run, and that check what others have published."""

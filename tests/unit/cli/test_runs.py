@@ -1,0 +1,42 @@
+"""``mplab runs``: the runs of a folder, the newest first."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mplab.cli.main import app
+from tests.unit.analysis.synthetic import Synthetic
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with two runs and a damaged one."""
+    for day in (23, 22):
+        Synthetic(tmp_path / "runs", repetitions=2, day=day).build()
+    broken = tmp_path / "runs" / "20260101T000000Z-demo-aaaaaa"
+    broken.mkdir()
+    (broken / "manifest.json").write_text("{}", encoding="utf-8")
+    return tmp_path / "runs"
+
+
+def test_runs_are_listed_the_newest_first(folder: Path) -> None:
+    result = CliRunner().invoke(app, ["runs", "--runs", str(folder), "--json"])
+    newest, older, broken = json.loads(result.stdout)
+    assert (newest["run_id"][:8], older["run_id"][:8]) == ("20260923", "20260922")
+    assert newest["experiment"] == "demo"
+    assert 0 < newest["ok"] <= newest["planned"]
+    assert (broken["state"], broken["finished"]) == ("unreadable", False)
+    assert "run_id" in broken["problem"]
+
+
+def test_a_folder_can_be_an_argument(folder: Path) -> None:
+    result = CliRunner().invoke(app, ["runs", str(folder)])
+    assert [line[:8] for line in result.stdout.splitlines()[1:]] == ["20260923", "20260922"]
+    assert "manifest.json" in result.stderr
+
+
+def test_a_folder_without_runs_is_no_error(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["runs", str(tmp_path)])
+    assert (result.exit_code, "no run in it" in result.stdout) == (0, True)
