@@ -3,7 +3,7 @@
 import json
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from mplab.base.deferred import deferred
 from mplab.base.errors import InputError
 from mplab.base.places import EXPERIMENTS, by_name
-from mplab.base.suggest import unknown
+from mplab.base.suggest import did_you_mean, unknown
 from mplab.drivers.transport import DRIVERS
 from mplab.format.events import read_events
 from mplab.format.plan import CellSpec, Plan
@@ -89,6 +89,27 @@ def plan(
         changed = _with_repetitions(path, repetitions, Path(folder))
         experiment = load(changed, str(lab), phone, variables)
     return plan_experiment(replace(experiment, path=path), Path(runs))
+
+
+def only_cells(planned: PlannedRun, names: Collection[str]) -> PlannedRun:
+    """Return a plan of only the cells that `names` names, by id or number, in the order of the plan.
+
+    The cells keep their ids, seeds and hashes.
+
+    Raises:
+        InputError: a name is no cell of the plan.
+    """
+    known = {name: cell.id for cell in planned.cells for name in (cell.id, str(cell.index))}
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"{planned.experiment.path}: no cell of the plan is called {name!r}.{did_you_mean(name, known)} "
+                "'mplab plan FILE' lists the cells"
+            )
+    chosen = {known[name] for name in names}
+    cells = tuple(cell for cell in planned.cells if cell.id in chosen)
+    estimate_s = planned.estimate_s * len(cells) / len(planned.cells)
+    return replace(planned, plan=replace(planned.plan, cells=cells, estimate_s=estimate_s))
 
 
 def find_experiment(file: Path) -> Path:

@@ -90,10 +90,10 @@ def changed_files(manifest: Manifest, experiment: Experiment) -> list[str]:
 
 
 def check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
-    """Raise InputError if the cells that would be planned now differ from those in the run's manifest."""
+    """Raise InputError if a cell in the run's manifest would not be planned now, or differently."""
     manifest = directory.read_manifest()
     planned = {cell.id: cell.hash for cell in plan_of(experiment_as_in(manifest, experiment)).cells}
-    if {cell.id: cell.hash for cell in manifest.plan.cells} != planned:
+    if any(planned.get(cell.id) != cell.hash for cell in manifest.plan.cells):
         changed = changed_files(manifest, experiment)
         difference = ", ".join(changed) or "the links, scenarios or transports of this experiment"
         unless = "" if changed else " (or this kernel runs other transports)"

@@ -1,5 +1,6 @@
 """Builds run directories as `mplab run` would leave them, in milliseconds and without a lab."""
 
+import base64
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,9 @@ TRANSPORTS = (WIFI, LTE, MPTCP)
 SIZES = ("10 kB", "1 MB", "10 MB")
 BASE_SECONDS = {"10 kB": 0.21, "1 MB": 1.42, "10 MB": 12.4}
 FACTOR = {"sptcp-wifi": 1.0, "sptcp-lte": 0.86, "mptcp": 0.62}
+
+PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=")
+"""A picture of one pixel."""
 
 TOY_SCORES = '''"""Scores of a toy download."""
 

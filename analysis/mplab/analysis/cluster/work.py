@@ -4,6 +4,7 @@ An error in the run itself is part of the result, since a retry would find it ag
 that does not answer, a full disk) is raised.
 """
 
+import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,8 +25,17 @@ from mplab.analysis.record.tables import FOLDER
 REPORT = "report"
 CAPTURE = ".pcapng"
 _RECORDS = frozenset({MANIFEST, "events.jsonl"})
-_UNREAD = frozenset({"attempts", "screenshots", "screenshots-peer"})
-"""Folders of a cell that the analysis does not read."""
+_PICTURES = frozenset({"film", "screenshots", "screenshots-peer"})
+"""Folders of a cell of which the analysis reads only the names of the files."""
+
+_SHOWN = frozenset({"logs", "har", "network", "scenario.jsonl", "cell.json"})
+"""Texts of a cell, and folders of texts, that its page shows."""
+
+_UNREAD = frozenset({"attempts", *_PICTURES})
+"""Folders of a cell whose files the analysis does not read."""
+
+_FOLDERS, _FILES = ("figures", "data", "cells", "scenarios"), ("report.css", "summary.json", "index.html")
+"""The content of ``report``, in the order in which it is published."""
 
 _one = threading.Lock()
 """Held by the running stage: figures and plug-ins change process-wide state, and a worker can have several threads."""
@@ -124,15 +134,16 @@ def rest(job: AnalysisJob, results: Sequence[CellResult | str]) -> AnalysedRun:
     if wrong := next((result for result in results if isinstance(result, str)), None):
         return AnalysedRun(job.run, job.where, error=wrong)
     with _folder(job) as root:
-        entries = [entry for entry in job.store.listing(job.run) if _is_of_report(entry)]
-        job.store.bring(job.run, entries, root)
+        stored = job.store.listing(job.run)
+        job.store.bring(job.run, [entry for entry in stored if _is_of_report(entry)], root)
+        _prepare_pages(root, stored)
         try:
             run = read_run(root)
             cell_results = [result for result in results if isinstance(result, CellResult)]
             problems = analyze_rest(run, cell_results)
         except AnalysisError as error:
             return AnalysedRun(job.run, job.where, error=_words(error, job, root))
-        publish(job.store, job.run, root, REPORT, whole=["figures", "data"], files=["summary.json", "index.html"])
+        publish(job.store, job.run, root, REPORT, whole=_FOLDERS, files=_FILES)
     return AnalysedRun(
         job.run, job.where, run.counts, tuple(f"{problem.cell}: {problem.message}" for problem in problems)
     )
@@ -170,6 +181,25 @@ def _is_of_report(entry: Entry) -> bool:
     """Return whether the stage `rest` needs the entry for statistics, figures and report."""
     first = PurePosixPath(entry.path).parts[0]
     return first in {*_RECORDS, "cells"} and not entry.path.endswith(CAPTURE) and not _is_unread(entry)
+
+
+def _prepare_pages(root: Path, stored: Sequence[Entry]) -> None:
+    """Prepare the files that the pages of cells show.
+
+    Pictures and films become empty files, since pages only link them. Links to texts become copies, since the analysis
+    reads no text through a link; links in the run itself stay links.
+    """
+    for entry in stored:
+        parts = PurePosixPath(entry.path).parts
+        path = root / entry.path
+        if entry.folder or parts[0] != "cells":
+            continue
+        if _PICTURES.intersection(parts[2:3]):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        elif _SHOWN.intersection(parts[2:3]) and path.is_symlink() and not (source := path.readlink()).is_symlink():
+            path.unlink()
+            shutil.copyfile(source, path)
 
 
 def _is_unread(entry: Entry) -> bool:

@@ -175,7 +175,7 @@ def traces_of(run: Run, cells: Sequence[str] = ()) -> Traces:
             )
     sessions = {transport.label for transport in run.transports if transport.sessions}
     wanted = [cell for cell in usable if not cells or cell.id in cells]
-    chosen = [trace for cell in wanted if (trace := _trace(cell, sessions)) is not None]
+    chosen = [trace for cell in wanted if (trace := trace_of(cell, sessions)) is not None]
     scored = [
         Scored(cell.id, spec.scenario, spec.link, spec.transport, cell.directory, cell.record)
         for cell in wanted
@@ -211,7 +211,11 @@ def _order(run: Run) -> Callable[[CellTrace | Scored], tuple[int, ...]]:
     return key
 
 
-def _trace(cell: Cell, sessions: Collection[str]) -> CellTrace | None:
+def trace_of(cell: Cell, sessions: Collection[str]) -> CellTrace | None:
+    """Return the trace of a cell, ok or not; None if it has no tables.
+
+    ``sessions`` has the labels of the transports with MPFlex sessions.
+    """
     if cell.spec is None or cell.directory is None:
         return None
     tables = Tables(cell.directory / FOLDER)

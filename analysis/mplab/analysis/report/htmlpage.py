@@ -20,10 +20,23 @@ def page_environment() -> Environment:
     )
 
 
+STYLE_SHEET = "report.css"
+"""Name of the style sheet in the folder ``report``, which the pages of cells and scenarios share."""
+
+
 def page_css() -> Markup:
     """Return the text of the style sheet, for inclusion in a page."""
-    css = (Path(__file__).parent / "templates" / "report.css").read_text(encoding="utf-8")
-    return Markup(css)  # noqa: S704 - our own file
+    return _text("report.css")
+
+
+def cell_css() -> Markup:
+    """Return the additions to the style sheet for the pages of cells."""
+    return _text("cell.css")
+
+
+def _text(name: str) -> Markup:
+    text = (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
+    return Markup(text)  # noqa: S704 - our own file
 
 
 def page_script() -> Markup:

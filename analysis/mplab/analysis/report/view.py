@@ -110,6 +110,8 @@ def metric_tables(analysis: Analysis, findings: Mapping[GroupKey, Finding]) -> l
 class ClaimRow:
     """A measured gain as a row of the table of a claim; ``of`` names scenario, link and labels."""
 
+    scenario: str
+    link: str
     of: str
     transport: TransportRecord
     baseline: TransportRecord
@@ -160,6 +162,8 @@ def _claim_row(analysis: Analysis, outcome: Outcome, finding: ClaimFinding) -> C
     parts = [group.scenario if len(scenarios) > 1 else "", link]
     sizes = sorted({len(series.values) for series in (mine, finding.baseline) if series is not None})
     return ClaimRow(
+        scenario=group.scenario,
+        link=group.link,
         of=" · ".join(part for part in (*parts, group.label_text) if part) or group.scenario,
         transport=mine.transport if mine else finding.baseline.transport,
         baseline=finding.baseline.transport,

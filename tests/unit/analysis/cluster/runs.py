@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.foreign import Foreign
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import PNG, Synthetic
 
 CAPTURES = Path(__file__).parents[4] / "analysis" / "mptrace" / "testdata"
 WAITING = '''"""Scores of a toy download, each of which may have to wait."""
@@ -54,12 +54,17 @@ class Runs:
                 for name in ("wlan0", "rmnet0"):
                     shutil.copy(CAPTURES / f"two-paths-{name}.pcapng", cell / f"phone-{name}.pcapng")
                 (cell / "attempts" / "1").mkdir(parents=True)
+                (cell / "screenshots").mkdir()
+                (cell / "screenshots" / "end.png").write_bytes(PNG)
+                (cell / "logs").mkdir()
+                (cell / "logs" / "agent.log").write_text("ready\n")
+                (cell / "logs" / "elsewhere.log").symlink_to(CAPTURES.parent / "schema.json")
                 (cell / "attempts" / "1" / "cell.json").write_text("{}")
             shutil.move(run, self.alone / run.name)
         self.scores = WAITING.format(gate=str(self.gate))
         """Text of the scenario's module `scores`."""
         foreign.scenario("toy", self.scores)
-        shutil.copytree(self.alone, self.spread)
+        shutil.copytree(self.alone, self.spread, symlinks=True)
 
     @property
     def names(self) -> list[str]:

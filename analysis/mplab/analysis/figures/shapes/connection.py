@@ -72,12 +72,20 @@ def largest(traces: Traces) -> PlottedConnection:
     if chosen is None:
         raise NoDataError("no Multipath TCP connection has two subflows")
     trace, number = chosen
+    connection = plotted(trace, number)
+    if connection is None:
+        raise NoDataError(f"{trace.name}: connection {number} has no points of a time-sequence diagram")
+    return connection
+
+
+def plotted(trace: CellTrace, number: int) -> PlottedConnection | None:
+    """Return connection ``number`` of a cell with its points, or None if it has none."""
     mine = pl.col("connection_id") == number
     (connection,) = trace.tables["connections"].filter(mine).iter_rows(named=True)
     direction = "up" if connection["bytes_up"] > connection["bytes_down"] else "down"
     points = trace.read("points").filter(mine & (pl.col("direction") == direction))
     if points.is_empty():
-        raise NoDataError(f"{trace.name}: connection {number} has no points of a time-sequence diagram")
+        return None
     subflows = trace.tables["subflows"].filter(mine).select("subflow_id", "network").iter_rows()
     seconds = (pl.col("time_ns") - connection["start_ns"]) / NS
     return PlottedConnection(trace, number, direction, points.with_columns(time_s=seconds), dict(subflows))

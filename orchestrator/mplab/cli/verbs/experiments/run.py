@@ -20,7 +20,7 @@ from mplab.cli.output import err
 from mplab.cli.plan_table import about, announce_skipped, show_plan
 from mplab.cli.run_display import RunDisplay, print_result
 from mplab.run.executing import execute
-from mplab.run.planning import plan
+from mplab.run.planning import only_cells, plan
 from mplab.run.run_directory import RUNS
 from mplab.userfiles.experiments.variables import parse_given
 
@@ -32,6 +32,12 @@ def run(
     phone: PhoneOption = "",
     variables: SetOption = None,
     runs: RunsOption = RUNS,
+    cells: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cell", metavar="CELL", help="Run only this cell of the plan (its id or number); may be repeated."
+        ),
+    ] = None,
     no_report: NoReportOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan without running it, as 'mplab plan' does.")
@@ -42,6 +48,8 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     planned = plan(file, lab=lab, phone=phone, variables=parse_given(variables or ()), runs=runs)
+    if cells:
+        planned = only_cells(planned, cells)
     if dry_run:
         show_plan(planned, as_json=as_json)
         return

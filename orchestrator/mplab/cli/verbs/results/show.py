@@ -1,7 +1,6 @@
 """Show one cell: its verdict, its measured links and transport, its steps, scores and files."""
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import zip_longest
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +8,7 @@ import typer
 from rich.table import Table
 
 from mplab.analysis.record.run import Cell, Run, read_run
+from mplab.analysis.record.steps import timelines
 from mplab.analysis.scores.scoring import read_cell_values
 from mplab.analysis.text import quantity
 from mplab.base.errors import InputError
@@ -17,13 +17,11 @@ from mplab.cli.options import JsonOption, RunsOption, find_run
 from mplab.cli.output import counted, out, print_json, table
 from mplab.format.cell import CellRecord, LinkProof
 from mplab.format.record import json_of
-from mplab.format.runevents import CellFinished, CellRetried, CellStarted, CellStep
 from mplab.format.units import format_duration_ms, format_percent, format_rate
 from mplab.run.run_directory import RUNS
 
 _STYLES = {"ok": "green", "invalid": "yellow", "failed": "red"}
 _MOST_NAMED = 8
-_Event = CellStarted | CellStep | CellRetried | CellFinished
 
 
 def show(
@@ -146,32 +144,10 @@ def _verification(record: CellRecord) -> Table:
 
 def _steps(run: Run, cell: Cell) -> Table:
     rows = table("at", "", "took")
-    for at_s, text, took_s in _timeline(run, cell):
-        rows.add_row(f"{at_s:.1f} s", text, "" if took_s is None else f"{took_s:.1f} s")
+    for moment in timelines(run).get(cell.id, ()):
+        took = "" if moment.took_s is None else f"{moment.took_s:.1f} s"
+        rows.add_row(f"{moment.at_s:.1f} s", f"  {moment.text}" if moment.is_step else moment.text, took)
     return rows
-
-
-def _timeline(run: Run, cell: Cell) -> Iterator[tuple[float, str, float | None]]:
-    """Yield (time, text, duration) of each event of a cell.
-
-    The time is in seconds since the cell's first event. Only steps have a duration, seconds.
-    """
-    events = [event for event in run.typed_events if isinstance(event, _Event) and event.cell == cell.id]
-    for event, later in zip_longest(events, events[1:]):
-        took_s = later.t - event.t if isinstance(event, CellStep) and later is not None else None
-        yield event.t - events[0].t, _text(event), took_s
-
-
-def _text(event: _Event) -> str:
-    match event:
-        case CellStarted():
-            return f"attempt {event.attempt}"
-        case CellStep():
-            return f"  {event.step}"
-        case CellRetried():
-            return f"attempt {event.attempt} failed: {event.reason}"
-        case CellFinished():
-            return event.outcome
 
 
 def _scores(cell: Cell) -> Table:
@@ -213,8 +189,12 @@ def _content(run: Run, cell: Cell) -> dict[str, object]:
         "spec": None if cell.spec is None else json_of(cell.spec),
         "record": None if cell.record is None else json_of(cell.record),
         "timeline": [
-            {"at_s": round(at_s, 3), "event": text.strip(), "took_s": None if took_s is None else round(took_s, 3)}
-            for at_s, text, took_s in _timeline(run, cell)
+            {
+                "at_s": round(moment.at_s, 3),
+                "event": moment.text,
+                "took_s": None if moment.took_s is None else round(moment.took_s, 3),
+            }
+            for moment in timelines(run).get(cell.id, ())
         ],
         "scores": [row.model_dump() for row in values],
         "files": [{"file": str(file), "size_bytes": size} for file, size in _files(cell)],
