@@ -22,7 +22,7 @@ from mplab.cli.verbs import ALIASES, PANELS
 
 app = App(
     name="mplab",
-    help="Experiments on multipath transport for phones: shape and probe links, prove transports, drive apps, "
+    help="Experiments on multipath transport for phones: shape and probe links, verify transports, drive apps, "
     "score the user's experience.",
     epilog="Exit codes: 0 ok · 1 some cells failed or are invalid, or the disk is full · "
     "2 bad option, path, experiment or lab file · 3 lab not ready · 4 budget or regression gate failed · "

@@ -160,7 +160,7 @@ def naming_options() -> Iterator[None]:
 def check_name(kind: str, name: str, allowed: Iterable[str]) -> None:
     """Raise InputError unless `name` is in `allowed`; the message names the allowed names, and a similar one.
 
-    If `name` is a file, the message says which verb reads it.
+    If `name` is a file, the message names the verb that reads it.
     """
     names = list(allowed)
     if name not in names:

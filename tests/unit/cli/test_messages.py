@@ -242,7 +242,8 @@ def test_a_run_on_a_disk_that_takes_nothing_is_not_analysed_and_says_why(
         (["results", "export", "celsl", "--runs", "RUNS"], "unknown table 'celsl'. Did you mean 'cells'?"),
         (["figures", "RUN", "-f", "bytes-over-tim"], "Did you mean 'bytes-over-time'? Figures: "),
         (["figures", "RUN", "--cell", "0001-files-mptcp"], "Did you mean '00"),
-        (["status", "--runs", "x.yaml"], "x.yaml"),
+        (["status", "--runs", "x.yaml"], "x.yaml: is a file, and a folder is needed"),
+        (["plan", "x.yaml", "--lab", "vrtual-router"], "Did you mean 'virtual-router'? Allowed: virtual (the lab on"),
         (["plan", "x.yaml", "--phone", "pixel"], "--phone pixel: the virtual lab has one phone, without a name"),
     ],
 )

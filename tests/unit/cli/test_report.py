@@ -35,6 +35,6 @@ def test_where_nothing_can_be_written_nothing_is_begun(
     monkeypatch.setattr("sys.argv", ["mplab", "report", str(run), "--pdf", str(tmp_path / "no" / "report.pdf")])
     with pytest.raises(SystemExit) as ended:
         main()
-    assert ended.value.code == 1
-    assert f"there is no folder {tmp_path / 'no'}" in capsys.readouterr().err
+    assert ended.value.code == 2
+    assert f"the folder {tmp_path / 'no'} does not exist" in capsys.readouterr().err
     assert not (run / "report").exists()

@@ -63,7 +63,14 @@ def test_help_imports_no_verb() -> None:
     code = "from mplab.cli.main import app; app(['--help'], standalone_mode=False)"
     imported = {name for name in modules_after(code) if name.startswith("mplab.cli.")}
     packages = {f"mplab.cli.verbs.{name}" for name in PANELS}
-    modules = {"mplab.cli.command", "mplab.cli.main", "mplab.cli.output", "mplab.cli.verb_loader", "mplab.cli.verbs"}
+    modules = {
+        "mplab.cli.command",
+        "mplab.cli.failure",
+        "mplab.cli.main",
+        "mplab.cli.output",
+        "mplab.cli.verb_loader",
+        "mplab.cli.verbs",
+    }
     assert imported == modules | packages
 
 

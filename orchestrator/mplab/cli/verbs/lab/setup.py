@@ -37,7 +37,7 @@ def _remove() -> bool:
     """
     if labs := sorted({node.lab for node in running_nodes()}):
         raise LabNotReadyError(f"{APPIUM_DIR}: in use by a running lab ({', '.join(labs)}). End it first")
-    with resource_lock(VIRTUAL_LAB):  # no lab starts meanwhile
+    with resource_lock(VIRTUAL_LAB):  # no lab starts during the removal
         return fetched.remove()
 
 

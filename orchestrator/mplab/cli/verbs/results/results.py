@@ -34,7 +34,7 @@ IndexOption = Annotated[
 ]
 UpdateOption = Annotated[
     bool,
-    typer.Option("--update/--no-update", help="Update the index with new and changed runs first, or use it as it is."),
+    typer.Option("--update/--no-update", help="Update the index with new and changed runs first, or use it unchanged."),
 ]
 
 

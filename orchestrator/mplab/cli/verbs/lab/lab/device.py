@@ -54,7 +54,7 @@ def device(
     trust: Annotated[
         str,
         typer.Option(
-            metavar="any|listed|nobody", help="Accept these adb keys: any, those listed by --key, or nobody's."
+            metavar="any|listed|nobody", help="Accept any adb key, only those listed by --key, or none (nobody)."
         ),
     ] = "any",
     key: Annotated[
