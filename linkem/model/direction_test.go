@@ -63,6 +63,23 @@ func TestSerialisationAndDelay(t *testing.T) {
 	}
 }
 
+func TestLatePacketsAreCountedWithTheirLateness(t *testing.T) {
+	w := newWay(Params{DelayMs: 10}, 1)
+	at := int64(0)
+	for _, late := range []int64{0, ms, 3 * ms, 7 * ms} { // 1 ms is not yet late
+		w.Arrive(at, packet(100))
+		if f := w.Due(at + 10*ms + late); f == nil {
+			t.Fatal("the packet did not leave")
+		} else {
+			w.Sent(f)
+		}
+		at += 100 * ms
+	}
+	if c := w.CountersAt(at); c.LatePackets != 2 || c.LateMicros != 10_000 || c.LatestMs != 7 {
+		t.Errorf("%d late packets by %d µs in all, at most %v ms", c.LatePackets, c.LateMicros, c.LatestMs)
+	}
+}
+
 func TestUnlimitedOnlyDelays(t *testing.T) {
 	w := newWay(Params{DelayMs: 5, Queue: Queue{Packets: 1}}, 1)
 	for range 10 {

@@ -176,7 +176,7 @@ def _verdict(finding: Finding, place: str, flagged: frozenset[str], *, named: bo
     both = sample.transport.single_path is not reference.transport.single_path
     other = f"{reference.transport.title} {scale.text(_median(reference))}"
     against = f"the best single path ({other})" if both else f"the second-best transport ({other})"
-    numbers = f"{_interval(finding)}, n = {_sizes(group)}"
+    numbers = f"{_interval(finding)}, n{HARD_SPACE}={HARD_SPACE}{_sizes(group)}"
     sentences = [f"{what}: {sample.transport.title} {outcome}, {amount} {_than(amount)} {against}; {numbers}."]
     sentences += _reasons(finding, scale)
     if not both:
@@ -210,7 +210,7 @@ def _reasons(finding: Finding, scale: Scale) -> list[str]:
         if not finding.pairs:
             return ["Too few repetitions: no block has values of both."]
         tests = f"{plural(finding.tests, 'comparison')} need" + ("s" if finding.tests == 1 else "")
-        return [f"Too few repetitions for a verdict: {tests} at least {finding.needed}."]
+        return [f"Too few repetitions for a verdict: {tests} at least{HARD_SPACE}{finding.needed}."]
     if finding.p is not None and finding.p <= LEVEL:
         start = f"Undecided: there is a difference ({_p(finding)}), but it may be smaller than {zone}"
         return [start + (f"; {_about(finding.needed)} would tell." if finding.needed else ".")]

@@ -13,7 +13,7 @@ from mplab.analysis.statistics.summaries import Analysis, Group, Series, Unpaire
 from mplab.analysis.text import slug
 
 TITLE = "Gain of multipath over the best single path"
-READING = "Right of the line multipath is better; an interval across it shows no difference."
+READING = "Right of the line, multipath is better."
 COLUMNS = ("scenario", "link", "metric", "labels", "transport", "baseline", "gain", "gain_low", "gain_high")
 
 Row: TypeAlias = tuple[Group, Series, UnpairedComparison]
@@ -35,7 +35,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
             stem="gain",
             section="gain",
             title=TITLE,
-            caption=f"G with its 95 % interval. {READING}",
+            caption=f"Gain with its 95 % interval. {READING}",
             svg=_svg(TITLE, "gain", [(_name(analysis, row[0]), row) for row in together]),
             columns=COLUMNS,
             rows=[_csv(*row) for row in together],
@@ -53,7 +53,7 @@ def _of_many(panel: Sequence[Group], rows: list[Row]) -> Drawing:
         stem=stem,
         section="distribution",
         title=f"{first.metric.title}: gain of multipath",
-        caption=f"G with its 95 % interval, the greatest first. {READING}",
+        caption=f"Gain with its 95 % interval, the greatest first. {READING}",
         svg=_svg(
             panel_title(first.scenario, first.link, f"{first.metric.title}: gain of multipath"),
             stem,
@@ -111,7 +111,7 @@ def _svg(title: str, stem: str, rows: list[tuple[str, Row]]) -> str:
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.tick_params(axis="y", labelcolor=INK)
         percent_axis(axes)
-        axes.set_xlabel("G: saved against the best single path")
+        axes.set_xlabel("Gain over the best single path")
         low, high = axes.get_xlim()
         reach = max(abs(low), abs(high), 0.05)
         axes.set_xlim(min(low, -0.25 * reach), max(high, 0.25 * reach))

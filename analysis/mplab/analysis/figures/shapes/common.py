@@ -22,7 +22,7 @@ LONG_TITLE = 26
 
 DASHES = ("-", "--", ":", "-.")
 NETWORK_COLOURS = {"wifi": BLUE, "cellular": VERMILION, "ethernet": GREEN, "loopback": GREY}
-NETWORK_TITLES = {"wifi": "WiFi", "cellular": "Cellular", "": "Other"}
+NETWORK_TITLES = {"wifi": "WiFi", "cellular": "LTE", "": "Other"}
 OTHER_COLOURS = (PURPLE, SKY, GREEN, OLIVE, GREY)
 
 

@@ -35,7 +35,7 @@ FIGURE = TraceFigure(
         title="Bytes on WiFi and on the cellular network",
         paper="",
         x=Axis("WiFi", "bytes", "log"),
-        y=Axis("Cellular", "bytes", "log"),
+        y=Axis("LTE", "bytes", "log"),
         caption="A point is a connection (with MPFlex, a session), both directions; "
         "no byte on a network is drawn as 1 B.",
         values=values,
