@@ -36,6 +36,9 @@ FACET_COLUMNS = 3
 QUARTERS = ((0, 0.25, 0.5, 0.75, 1), ("0", "25 %", "50 %", "75 %", "100 %"))
 """(positions, labels) of the ticks of an axis with shares."""
 
+LEGEND_MARK_IN, LEGEND_CHARACTER_IN = 0.5, 0.075
+"""Width of the mark of a legend entry with its gaps, and of a character of its text, inches."""
+
 FEW = 10
 """Number of values below which every value is drawn with median and interval, instead of a distribution and a box."""
 
@@ -148,7 +151,9 @@ class Canvas:
         return axes[:count]
 
     def legend(self, handles: Sequence[Artist], columns: int = 4) -> None:
-        """Draw one legend above all axes."""
+        """Draw one legend above all axes, in at most ``columns`` columns that fit the width of the figure."""
+        longest = max((len(str(handle.get_label())) for handle in handles), default=0)
+        columns = max(1, min(columns, int(WIDTH_IN / (LEGEND_MARK_IN + LEGEND_CHARACTER_IN * longest))))
         self.figure.legend(
             handles=list(handles),
             loc="outside upper left",
