@@ -85,7 +85,7 @@ class ChromiumPage:
         """Press a key, see `PageBrowser`."""
         _, code, text = KEYS[key]
         for kind in ("keyDown", "keyUp"):
-            extra = {"text": text} if text and kind == "keyDown" else {}
+            extra: dict[str, Any] = {"text": text} if text and kind == "keyDown" else {}
             self.session.command(
                 "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **extra
             )

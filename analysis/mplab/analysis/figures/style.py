@@ -43,6 +43,9 @@ _FACET_IN, _NAMED_FACET_IN, LEGEND_ROW_IN = 1.7, 2.0, 0.17
 QUARTERS = ((0, 0.25, 0.5, 0.75, 1), ("0", "25 %", "50 %", "75 %", "100 %"))
 """(positions, labels) of the ticks of an axis with shares."""
 
+LEGEND_MARK_IN, LEGEND_CHARACTER_IN = 0.5, 0.075
+"""Width of the mark of a legend entry with its gaps, and of a character of its text, inches."""
+
 FEW = 10
 """Number of values below which every value is drawn with median and interval, instead of a distribution and a box."""
 
@@ -213,11 +216,13 @@ class Canvas:
         return axes[:count]
 
     def legend(self, handles: Sequence[Artist], columns: int = 4) -> None:
-        """Draw one legend above all axes; a narrow figure has fewer than ``columns`` columns, and becomes higher."""
+        """Draw one legend above all axes, in at most ``columns`` columns that fit; a narrow figure becomes higher."""
         look = _output().look
-        fitting = max(1, min(columns, round(columns * look.width_in / WIDTH_IN)))
+        longest = max((len(str(handle.get_label())) for handle in handles), default=0)
+        entry_in = LEGEND_MARK_IN + LEGEND_CHARACTER_IN * longest
+        usual, fitting = (max(1, min(columns, int(width / entry_in))) for width in (WIDTH_IN, look.width_in))
         if look.height_in is None:
-            more = math.ceil(len(handles) / fitting) - math.ceil(len(handles) / columns)
+            more = math.ceil(len(handles) / fitting) - math.ceil(len(handles) / usual)
             self.figure.set_figheight(self.figure.get_figheight() + more * LEGEND_ROW_IN)
         self.figure.legend(
             handles=list(handles),

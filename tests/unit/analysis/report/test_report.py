@@ -14,7 +14,6 @@ from mplab.analysis.pipeline import STEPS, Progress, analyze, summary
 from mplab.analysis.report import summary as report_summary
 from mplab.analysis.report.sources import PAPERS, SOURCES, Citations, markdown
 from mplab.base.places import ROOT
-from mplab.analysis.report.sources import SOURCES
 from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic, summary_json
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -91,7 +90,6 @@ def test_the_page_is_whole_and_loads_nothing(three: Path) -> None:
     page = page_of(three)
     assert page.open == []
     assert all(target.startswith("#") for target in page.loaded)
-    references = {source.link for source in SOURCES.values()}
     assert len(page.identifiers) == len(set(page.identifiers))
     outside = {link for link in page.links if re.match(r"[a-z]+:|//", link)}
     assert outside <= {source.link for source in SOURCES.values()}

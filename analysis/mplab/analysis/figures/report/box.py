@@ -196,7 +196,8 @@ def _rows(panel: Sequence[Group], stem: str) -> str:
                 axes.plot([d.q1, d.q3], [y, y], color=transport.colour, linewidth=LINE_WIDTH, alpha=0.6)
                 axes.plot([d.median], [y], marker=transport.marker, color=transport.colour, markersize=MARKER_SIZE)
         name_rows(axes, [group.label_text for group in panel], grid=True)
-        quartiles = [q for g in panel for s in g.measured if (d := s.description) for q in (d.q1, d.q3)]
+        described = [series.description for group in panel for series in group.measured]
+        quartiles = [quartile for known in described if known is not None for quartile in (known.q1, known.q3)]
         value_axis([axes], quartiles, axis_title(panel[0].metric))
         canvas.legend(
             [Line2D([], [], color=t.colour, marker=t.marker, linewidth=LINE_WIDTH, label=t.title) for t in transports]

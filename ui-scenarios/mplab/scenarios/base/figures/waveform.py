@@ -169,6 +169,7 @@ def _waveform(axes: Axes, row: CellSound) -> None:
 def _bytes(axes: Axes, row: CellSound, facet: FacetData, colours: dict[str, str], most: float) -> None:
     bytes_over_time.paint(axes, facet, colours)
     BYTES.dress(axes, "y")
+    axes.set_ylabel("New payload")  # the full title is longer than the axis
     axes.set_ylim(-0.04 * most, 1.15 * most)
     tops = [1.08 * most] * len(row.requests_s)
     axes.plot(row.requests_s, tops, linestyle="none", marker="v", color=REQUEST, markersize=5.0, clip_on=False)
