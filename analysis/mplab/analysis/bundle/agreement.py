@@ -48,7 +48,7 @@ class ContrastResult:
     """The result of a contrast in one run.
 
     ``shift`` is the estimated difference of the transport minus its reference, in ``unit``. ``interval`` and ``p``
-    (corrected by Holm's method) are None if there are too few blocks.
+    (corrected for all contrasts of the family) are None if there are too few blocks.
     """
 
     pairs: int
@@ -165,7 +165,7 @@ def _result(row: Row, headline: Mapping[tuple[str, str], bool]) -> tuple[Contras
     both = row["low"] is not None and row["high"] is not None
     interval = Interval(row["low"], row["high"]) if both else None
     shown = headline[key.scenario, key.metric]
-    return key, ContrastResult(row["pairs"], row["shift"], interval, row["p_holm"], row["unit"], shown)
+    return key, ContrastResult(row["pairs"], row["shift"], interval, row["p_family"], row["unit"], shown)
 
 
 def _apart(one: Interval | None, other: Interval | None) -> bool:

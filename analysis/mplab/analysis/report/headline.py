@@ -209,8 +209,7 @@ def _reasons(finding: Finding, scale: Scale) -> list[str]:
     if finding.verdict == "too few":
         if not finding.pairs:
             return ["Too few repetitions: no block has values of both."]
-        tests = f"{plural(finding.tests, 'comparison')} need" + ("s" if finding.tests == 1 else "")
-        return [f"Too few repetitions for a verdict: {tests} at least{HARD_SPACE}{finding.needed}."]
+        return [f"Too few repetitions for a verdict: it needs at least{HARD_SPACE}{finding.needed}."]
     if finding.p is not None and finding.p <= LEVEL:
         start = f"Undecided: there is a difference ({_p(finding)}), but it may be smaller than {zone}"
         return [start + (f"; {_about(finding.needed)} would tell." if finding.needed else ".")]
@@ -230,7 +229,7 @@ def _also_near(finding: Finding) -> list[str]:
         if series is winner or series.transport.single_path or contrast is None:
             continue
         same = equivalent(contrast.interval, finding.smallest)
-        if contrast.p_holm is None or contrast.p_holm > LEVEL or same:
+        if contrast.p_family is None or contrast.p_family > LEVEL or same:
             near.append(f"{series.transport.title} ({_scale(finding.group).text(_median(series))})")
     return [f"Not shown to be worse than {winner.transport.title}: {listed(near)}."] if near else []
 

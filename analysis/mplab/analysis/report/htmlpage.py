@@ -107,12 +107,12 @@ GLOSSARY = (
     ),
     (
         "p",
-        "Of the two-sided Wilcoxon signed-rank test over the blocks, exact where n is small, corrected by Holm's "
-        "method for all contrasts of this page: of the headline metrics together, of the others together. With n "
-        "blocks, even the uncorrected p is at least 2 · 0.5ⁿ: 0.0625 for n = 5. A large p does not show that two "
+        "Of the two-sided Wilcoxon signed-rank test over the blocks, exact where n is small, corrected "
+        "for all contrasts of this page by joint permutation of whole blocks: of the headline metrics together, of the "
+        "others together. With n blocks, p is at least 2 · 0.5ⁿ: 0.0625 for n = 5. A large p does not show that two "
         "transports are alike. “p alone” is not corrected; “p BH” is corrected by Benjamini and Hochberg's method: "
         "about 5 % of the contrasts below 5 % are false.",
-        "Wilcoxon 1945; Holm 1979; Benjamini & Hochberg 1995",
+        "Wilcoxon 1945; Westfall & Young 1993; Benjamini & Hochberg 1995",
     ),
     *((word.word, word.meaning, word.source) for field in CONTRAST_FIELDS if (word := field.word) is not None),
     (

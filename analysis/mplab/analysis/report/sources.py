@@ -12,7 +12,7 @@ class Source:
     """A paper, book or standard.
 
     Attributes:
-        key: short name in citations, such as ``han2015`` or ``Holm 1979``.
+        key: short name in citations, such as ``han2015`` or ``Lakens 2017``.
         authors, title, place: the reference; `place` has journal or conference, volume and pages, publisher, and year.
         doi: the DOI; "": there is none.
         url: permanent address of a source without DOI.
@@ -129,13 +129,6 @@ STATISTICS = (
         "Wiley, 1999, ISBN 978-0-471-19045-5",
     ),
     Source(
-        "Holm 1979",
-        "Sture Holm",
-        "A simple sequentially rejective multiple test procedure",
-        "Scandinavian Journal of Statistics 6(2), 1979, pages 65–70",
-        url="https://www.jstor.org/stable/4615733",
-    ),
-    Source(
         "Hyndman & Fan 1996",
         "Rob J. Hyndman, Yanan Fan",
         "Sample quantiles in statistical packages",
@@ -189,6 +182,12 @@ STATISTICS = (
         "Nikolai V. Smirnov",
         "On the estimation of the discrepancy between empirical curves of distribution for two independent samples",
         "Bulletin Mathématique de l'Université de Moscou 2(2), 1939",
+    ),
+    Source(
+        "Westfall & Young 1993",
+        "Peter H. Westfall, S. Stanley Young",
+        "Resampling-based multiple testing: examples and methods for p-value adjustment",
+        "Wiley, 1993, ISBN 978-0-471-55761-6",
     ),
     Source(
         "Wilcoxon 1945",

@@ -349,7 +349,7 @@ def _metric_row(  # noqa: PLR0917 - one caller
         difference=difference,
         gain=_gain(compared) if compared else "",
         effect=_effect(group, compared) if compared else "",
-        p=p_text(contrast.p_holm) if contrast else "",
+        p=p_text(contrast.p_family) if contrast else "",
     )
 
 

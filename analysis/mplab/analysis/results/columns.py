@@ -162,7 +162,7 @@ CONTRASTS = ResultTable(
         _real("low", "95 % interval of the shift"),
         _real("high", "its other end"),
         _real("p", "signed-rank test, not corrected"),
-        _real("p_holm", "corrected by Holm's method"),
+        _real("p_family", "corrected for all contrasts of the family (docs/statistics.md)"),
         _real("p_bh", "corrected by Benjamini and Hochberg's"),
         _real("dominance", "of the blocks, -1 … 1"),
         _real("cliffs_delta", "of all values, -1 … 1"),

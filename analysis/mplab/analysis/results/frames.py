@@ -284,7 +284,18 @@ def statistics_rows(run: Run) -> Iterator[Row]:
 
 
 _DESCRIBED = {"transport", "cells", "n", "median", "q1", "q3", "mean", "sd", "min", "max"}
-_CONTRASTED = {"transport", "reference", "pairs", "shift", "p", "p_holm", "p_bh", "dominance", "cliffs_delta", "needed"}
+_CONTRASTED = {
+    "transport",
+    "reference",
+    "pairs",
+    "shift",
+    "p",
+    "p_family",
+    "p_bh",
+    "dominance",
+    "cliffs_delta",
+    "needed",
+}
 
 
 def contrast_rows(run: Run) -> Iterator[Row]:

@@ -55,7 +55,7 @@ class SummaryContrast(_Part):
     shift: float
     interval: Ends = None
     p: float | None = None
-    p_holm: float | None = None
+    p_family: float | None = None
     p_bh: float | None = None
     dominance: float | None = None
     cliffs_delta: float | None = None

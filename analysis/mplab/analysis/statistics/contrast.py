@@ -20,6 +20,7 @@ from mplab.analysis.statistics.paired import (
     hodges_lehmann,
     signed_rank_interval,
     signed_rank_test,
+    step_down,
 )
 from mplab.analysis.statistics.power import METHOD, needed_pairs
 from mplab.analysis.text import DASH, number, p_text, signed, signed_share, spread
@@ -72,10 +73,12 @@ class Contrast:
 
     None: there is no effect, or only one pair.
     """
+    differences: Mapping[int, float]
+    """Block → difference."""
     ratio: tuple[float, Interval | None] | None
     """(geometric mean of the blocks' ratios, its interval); None unless all values are positive."""
-    p_holm: float | None = None
-    """``p`` corrected by Holm's method; set by `corrected`."""
+    p_family: float | None = None
+    """``p`` corrected by the joint permutation test of Westfall and Young; set by `corrected`."""
     p_bh: float | None = None
     """``p`` corrected by the method of Benjamini and Hochberg; set by `corrected`."""
 
@@ -102,6 +105,7 @@ class Contrast:
             shift=self.shift * factor,
             signed_rank=times(self.signed_rank),
             bootstrap=times(self.bootstrap),
+            differences={block: difference * factor for block, difference in self.differences.items()},
             quantiles=tuple(
                 QuantileShift(q.quantile, q.value * factor, q.reference * factor, times(q.interval))
                 for q in self.quantiles
@@ -143,17 +147,26 @@ def contrast(
         ks=kolmogorov_smirnov(own, other),
         quantiles=quantile_shifts(own, other, seed),
         needed=needed_pairs(diffs),
+        differences={block: float(difference) for block, difference in zip(blocks, diffs, strict=True)},
         ratio=geometric_ratio(own, other),
     )
 
 
-def corrected(family: Sequence[Contrast]) -> list[Contrast]:
-    """Return the contrasts with ``p_holm`` and ``p_bh`` set: p corrected for the number of tests in ``family``."""
+def corrected(family: Sequence[Contrast], seed: int) -> list[Contrast]:
+    """Return the contrasts with ``p_family`` and ``p_bh`` set: p corrected for all tests in ``family``.
+
+    ``p_family`` is never below ``p``, so that it does not contradict the signed-rank interval.
+
+    Args:
+        family: contrasts of one run; equal block numbers mean the same block.
+        seed: seed of the random signs, which many blocks need.
+    """
     indices = [index for index, member in enumerate(family) if member.p is not None]
     values = [member.p for member in family if member.p is not None]
+    joint = step_down([family[index].differences for index in indices], seed)
     result = list(family)
-    for index, strict, lenient in zip(indices, holm(values), benjamini_hochberg(values), strict=True):
-        result[index] = replace(result[index], p_holm=strict, p_bh=lenient)
+    for index, p, strict, lenient in zip(indices, values, joint, benjamini_hochberg(values), strict=True):
+        result[index] = replace(result[index], p_family=max(p, strict), p_bh=lenient)
     return result
 
 
@@ -216,7 +229,9 @@ CONTRAST_FIELDS = (
     ),
     ContrastField("test", lambda c: c.test.name if c.test else "", ("test",)),
     ContrastField("least_p", lambda c: c.test.least_p if c.test else None, ("least_p",)),
-    ContrastField("p_holm", lambda c: c.p_holm, ("p_holm",), PageColumn("p Holm", lambda c: p_text(c.p_holm))),
+    ContrastField(
+        "p_family", lambda c: c.p_family, ("p_family",), PageColumn("p family", lambda c: p_text(c.p_family))
+    ),
     ContrastField("p_bh", lambda c: c.p_bh, ("p_bh",), PageColumn("p BH", lambda c: p_text(c.p_bh))),
     ContrastField(
         "dominance",

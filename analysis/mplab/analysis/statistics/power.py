@@ -15,7 +15,10 @@ LEVEL = 0.05
 POWER = 0.8
 METHOD = "normal approximation (Noether 1987)"
 FEWEST_PAIRS = 6
-"""Minimum number of pairs with which p of the signed-rank test can be below 5 %; with 5: 2 · 0.5⁵ = 0.0625."""
+"""Minimum number of pairs with which p of the signed-rank test can be below 5 %; with 5: 2 · 0.5⁵ = 0.0625.
+
+The joint test of a family (`mplab.analysis.statistics.paired.step_down`) needs no more.
+"""
 
 FEWEST_EACH = 4
 """Minimum number of values in each sample with which p of the Mann-Whitney test can be below 5 %; with 3:
@@ -48,14 +51,6 @@ def needed_each(sample: Sample, reference: Sample, level: float = LEVEL, power: 
 def needed_for(above: float, level: float = LEVEL, power: float = POWER) -> int | None:
     """Return the result of `needed_each` for samples with the given ``above`` = P(x > y) + P(x = y) / 2."""
     return _needed(6.0, above, FEWEST_EACH, level, power)
-
-
-def fewest_pairs(tests: int, level: float = LEVEL) -> int:
-    """Return the smallest number of pairs with which p of the signed-rank test can be significant.
-
-    With n pairs, p is at least 2 · 0.5ⁿ. Holm's method multiplies the smallest p by the number of ``tests``.
-    """
-    return math.ceil(math.log2(2 * max(tests, 1) / level))
 
 
 def probability(signs: Sample) -> float:

@@ -172,7 +172,7 @@ def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterabl
             if ok_cells[key.scenario, key.link, transport.label]
         ]
         groups.append(_compared(run.manifest.experiment.seed, key, order.metrics[key[0], key[2]], series))
-    return _corrected(groups)
+    return _corrected(groups, run.manifest.experiment.seed)
 
 
 class _Order:
@@ -263,11 +263,13 @@ def _contrasts(
             yield compared
 
 
-def _corrected(groups: list[Group]) -> list[Group]:
+def _corrected(groups: list[Group], seed: int) -> list[Group]:
     """Return the groups with p-values of contrasts corrected in two families: headline metrics, and the others."""
     for headline in (True, False):
         indices = [index for index, group in enumerate(groups) if group.metric.headline is headline]
-        family = iter(corrected([member for index in indices for member in groups[index].contrasts]))
+        family = iter(
+            corrected([member for index in indices for member in groups[index].contrasts], seed_of(seed, "family"))
+        )
         for index in indices:
             own = tuple(islice(family, len(groups[index].contrasts)))
             groups[index] = replace(groups[index], contrasts=own)

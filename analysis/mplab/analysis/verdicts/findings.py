@@ -14,7 +14,7 @@ from mplab.analysis.statistics.contrast import Contrast
 from mplab.analysis.statistics.effects import Interval, gain
 from mplab.analysis.statistics.equivalence import equivalence_interval, equivalent, needed_for_equivalence
 from mplab.analysis.statistics.paired import differences, hodges_lehmann
-from mplab.analysis.statistics.power import LEVEL, fewest_pairs, needed_pairs
+from mplab.analysis.statistics.power import FEWEST_PAIRS, LEVEL, needed_pairs
 from mplab.analysis.statistics.summaries import Group, Series
 from mplab.format.experiment import SmallestEffect
 
@@ -133,11 +133,10 @@ def _find(group: Group, smallest: SmallestEffect, tests: int) -> Finding | None:
     if contrast is not None:
         flipped = contrast.transport != sample.transport.label
         shift_interval = _mirrored(contrast.interval) if flipped else contrast.interval
-        finding, p = replace(finding, shift_interval=shift_interval, p=contrast.p_holm), contrast.p_holm
+        finding, p = replace(finding, shift_interval=shift_interval, p=contrast.p_family), contrast.p_family
     finding = replace(finding, shift=shift, equivalence=interval)
     if equivalent(interval, effect):
         return replace(finding, verdict="equivalent")
-    least = fewest_pairs(tests)
     if p is not None and p <= LEVEL:
         improved = _improvement(shift, group.metric)
         if abs(shift) >= effect and improved * ((finding.relative or 0.0) or improved) > 0:
@@ -145,9 +144,9 @@ def _find(group: Group, smallest: SmallestEffect, tests: int) -> Finding | None:
         return replace(finding, verdict="undecided", needed=needed_for_equivalence(diffs, effect))
     needed = needed_for_equivalence(diffs, effect) if abs(shift) < effect else None
     if needed is None and (needed := needed_pairs(diffs, LEVEL / max(tests, 1))) is not None:
-        needed = max(needed, least, len(blocks) + 1)
-    few = len(blocks) < least
-    return replace(finding, verdict="too few" if few else "undecided", needed=least if few else needed)
+        needed = max(needed, FEWEST_PAIRS, len(blocks) + 1)
+    few = len(blocks) < FEWEST_PAIRS
+    return replace(finding, verdict="too few" if few else "undecided", needed=FEWEST_PAIRS if few else needed)
 
 
 def _pair(measured: Sequence[Series], metric: Metric) -> tuple[Series, Series] | None:

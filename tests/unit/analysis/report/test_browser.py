@@ -178,8 +178,8 @@ def test_enter_opens_all_and_sorts(chromium: ChromiumPage, url: str) -> None:
 
 
 def test_a_link_to_a_folded_source_opens_it(browser: PageBrowser, url: str) -> None:
-    browser.show(url + "#source-holm-1979", width=1300)
-    assert browser.run("return document.getElementById('source-holm-1979').checkVisibility();")
+    browser.show(url + "#source-westfall-young-1993", width=1300)
+    assert browser.run("return document.getElementById('source-westfall-young-1993').checkVisibility();")
 
 
 def test_figures_are_dark_on_a_dark_page(chromium: ChromiumPage, url: str) -> None:

@@ -171,3 +171,48 @@ def test_the_shift_turns_with_the_sign_and_lies_in_its_interval(
 
 def test_dominance_by_hand() -> None:
     assert paired.dominance(np.array([1.0, 2.0, 0.0, -1.0, 5.0])) == pytest.approx((3 - 1) / 5)
+
+
+def test_one_comparison_has_p_of_all_sign_flips() -> None:
+    diffs = np.array([0.3, 1.1, -0.4, 0.9, 2.0])
+    flips = np.array(list(itertools.product((1, -1), repeat=5)))
+    share = float((np.abs((flips * diffs).sum(axis=1)) >= abs(diffs.sum()) - 1e-9).mean())
+    assert paired.step_down([dict(enumerate(diffs))], seed=1) == pytest.approx([share])
+
+
+def test_a_comparison_that_is_repeated_does_not_raise_p() -> None:
+    clear, noise = dict(enumerate([1.0, 1.1, 0.9, 1.2, 0.8, 1.0])), dict(enumerate([1.0, -1.1, 0.9, -1.2, 0.8, 0.1]))
+    alone = paired.step_down([clear, noise], seed=1)
+    scaled = {block: 5 * difference for block, difference in clear.items()}
+    assert paired.step_down([clear, noise, scaled, noise], seed=1) == pytest.approx([*alone, *alone])
+    assert alone[0] == 2 / 2**6 < alone[1]
+
+
+def test_comparisons_with_missing_blocks_and_without_a_difference() -> None:
+    p = paired.step_down([{1: 1.0, 2: 1.0, 3: 1.1, 4: 0.9}, {2: 1.0, 3: 1.2}, {1: 0.0, 2: 0.0}, {}], seed=1)
+    assert p[0] == 2 / 2**4
+    assert p[0] <= p[1] < 1
+    assert p[2:] == [1.0, 1.0]
+    assert paired.step_down([{}, {}], seed=1) == [1.0, 1.0]
+
+
+def test_with_many_blocks_signs_are_random_and_repeatable() -> None:
+    rng = np.random.default_rng(3)
+    family = [dict(enumerate(rng.normal(shift, 1.0, 30))) for shift in (0.9, 0.0)]
+    first = paired.step_down(family, seed=7)
+    assert first == paired.step_down(family, seed=7)
+    assert first[0] < 0.01 < first[1]
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_false_differences_are_rare_in_a_whole_family(skewed: bool) -> None:
+    rng, wrong, runs = np.random.default_rng(11), 0, 400
+    for _ in range(runs):
+        values = rng.lognormal(sigma=1, size=(8, 3, 4)) if skewed else rng.normal(size=(8, 3, 4))
+        columns = [
+            values[:, group, a] - values[:, group, b]
+            for group in range(3)
+            for a, b in itertools.combinations(range(4), 2)
+        ]
+        wrong += min(paired.step_down([dict(enumerate(column)) for column in columns], seed=1)) <= 0.05
+    assert 0.01 * runs <= wrong <= 0.09 * runs

@@ -15,7 +15,7 @@ from mplab.analysis.statistics.paired import (
     signed_rank_interval,
     signed_rank_test,
 )
-from mplab.analysis.statistics.power import fewest_pairs, needed_pairs
+from mplab.analysis.statistics.power import needed_pairs
 from mplab.analysis.statistics.summaries import CellValue, Group, Series
 from mplab.analysis.verdicts.findings import Finding, find, smallest_effect, without
 from mplab.format.experiment import SmallestEffect, TransportRecord
@@ -43,6 +43,7 @@ def compared(sample: tuple[str, Sequence[float]], reference: tuple[str, Sequence
         ks=None,
         quantiles=(),
         needed=needed_pairs(diffs),
+        differences=dict(enumerate(map(float, diffs), 1)),
         ratio=None,
     )
 
@@ -65,12 +66,12 @@ def group_of(values: Mapping[str, Sequence[float]], metric: Metric = TIME, name:
     contrasts = [compared((s.transport.label, s.numbers), (b.transport.label, b.numbers)) for s, b in pairs if b]
     labels = (("size", name),) if name else ()
     baseline = base.transport.label if base else None
-    return Group("files", "baseline", metric, labels, series, None, baseline, tuple(corrected(contrasts)))
+    return Group("files", "baseline", metric, labels, series, None, baseline, tuple(corrected(contrasts, 1)))
 
 
 def together(groups: Sequence[Group]) -> list[Group]:
     """Return the groups with p corrected for all of their contrasts."""
-    family = iter(corrected([contrast for group in groups for contrast in group.contrasts]))
+    family = iter(corrected([contrast for group in groups for contrast in group.contrasts], 1))
     return [replace(group, contrasts=tuple(next(family) for _ in group.contrasts)) for group in groups]
 
 
@@ -103,13 +104,19 @@ def test_with_few_blocks_nobody_wins_however_clear_it_looks() -> None:
     assert (finding.verdict, finding.winner, finding.needed) == ("too few", None, 6)
 
 
-def test_more_comparisons_need_more_blocks() -> None:
-    groups = [group_of({"wifi": around(1.2, 6, 0.01), "mptcp": around(0.8, 6)}, name=str(k)) for k in range(12)]
-    findings = list(find(together(groups), DEFAULT).values())
-    assert {finding.verdict for finding in findings} == {"too few"}
-    assert {finding.needed for finding in findings} == {fewest_pairs(12)} == {9}
-    enough = [group_of({"wifi": around(1.2, 9, 0.01), "mptcp": around(0.8, 9)}, name=str(k)) for k in range(12)]
-    assert {finding.verdict for finding in find(together(enough), DEFAULT).values()} == {"better"}
+def test_six_blocks_show_clear_effects_among_many_comparisons() -> None:
+    rng = np.random.default_rng(5)
+    clear = [
+        group_of({"wifi": list(rng.normal(1.2, 0.01, 6)), "mptcp": list(rng.normal(0.8, 0.01, 6))}, name=str(k))
+        for k in range(6)
+    ]
+    noise = [
+        group_of({"wifi": list(rng.normal(1, 0.2, 6)), "mptcp": list(rng.normal(1, 0.2, 6))}, name=str(k))
+        for k in range(6, 12)
+    ]
+    findings = list(find(together([*clear, *noise]), DEFAULT).values())
+    assert [finding.verdict for finding in findings] == ["better"] * 6 + ["undecided"] * 6
+    assert {finding.p for finding in findings[:6]} == {2 / 2**6}
 
 
 def test_a_difference_below_the_smallest_effect_is_equivalent_even_if_significant() -> None:
@@ -213,7 +220,3 @@ def test_the_number_of_blocks_for_equivalence_grows_as_the_room_shrinks() -> Non
     assert narrow is not None
     assert narrow > len(diffs)
     assert needed_for_equivalence(diffs, 0.0005) is None, "the observed shift is larger"
-
-
-def test_fewest_pairs() -> None:
-    assert [fewest_pairs(tests) for tests in (0, 1, 2, 6, 12, 100)] == [6, 6, 7, 8, 9, 12]
