@@ -270,7 +270,7 @@ class ExperimentFile(FileModel):
         (), description="Claims of a paper, which the report compares with the measured values."
     )
     smallest_effect: SmallestEffectFile = Field(
-        SmallestEffectFile(),
+        SmallestEffectFile.model_validate({}),
         description="Differences between transports below it do not matter: the report calls such transports "
         "equivalent, if a test shows it.",
     )
