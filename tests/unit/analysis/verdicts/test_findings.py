@@ -62,8 +62,12 @@ def group_of(values: Mapping[str, Sequence[float]], metric: Metric = TIME, name:
     )
     singles = [s for s in series if s.transport.single_path]
     base = min(singles, key=lambda s: sign * float(np.median(s.numbers)), default=None)
-    pairs = [(s, base) for s in series if base is not None and s is not base]
-    contrasts = [compared((s.transport.label, s.numbers), (b.transport.label, b.numbers)) for s, b in pairs if b]
+    others = [s for s in series if base is not None and s is not base]
+    contrasts = [
+        compared((s.transport.label, s.numbers), (base.transport.label, base.numbers))
+        for s in others
+        if base is not None
+    ]
     labels = (("size", name),) if name else ()
     baseline = base.transport.label if base else None
     return Group("files", "baseline", metric, labels, series, None, baseline, tuple(corrected(contrasts, 1)))
