@@ -13,7 +13,7 @@ from mplab.analysis.metric import Labels
 from mplab.analysis.record.run import Run
 from mplab.analysis.report.conditions import conditions
 from mplab.analysis.statistics.contrast import MOST_NEEDED
-from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, SMALL_SAMPLE, Interval
+from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.equivalence import equivalent
 from mplab.analysis.statistics.power import LEVEL
 from mplab.analysis.statistics.summaries import Analysis, Group, Series
@@ -113,23 +113,6 @@ def flagged_cells(run: Run) -> frozenset[str]:
     )
 
 
-def small_sample_warning(n: int) -> str:
-    """Return a warning that ``n`` repetitions are few; "" when they are enough."""
-    if n >= SMALL_SAMPLE:
-        return ""
-    if n < MIN_FOR_INTERVAL:
-        return f"n = {n}: too few repetitions for an interval or a test; take the numbers as a first look."
-    return (
-        f"n = {n}: with fewer than {SMALL_SAMPLE} repetitions a 95 % interval is too narrow; "
-        "run more before relying on it."
-    )
-
-
-def difference(finding: Finding) -> str:
-    """Return how far the sample's median is from the reference's: ``30.0 % less``, ``1.2 points more``."""
-    return _difference(finding)[0]
-
-
 def verdict_text(finding: Finding | None) -> str:
     """Return the verdict in one or two words; "" without a finding."""
     if finding is None:
@@ -142,11 +125,8 @@ def _way(group: Group) -> Literal["down", "up"]:
 
 
 def _warnings(panel: Sequence[Group]) -> tuple[str, ...]:
-    sentences = [small_sample_warning(min(group.smallest_n for group in panel))]
     lacking = sorted({s.transport.title for group in panel for s in group.series if len(s.values) < s.cells})
-    if lacking:
-        sentences.append(f"Some ok cells lack a value: {', '.join(lacking)} (see n in the table).")
-    return tuple(warning for warning in sentences if warning)
+    return (f"Some ok cells lack a value: {', '.join(lacking)} (see n in the table).",) if lacking else ()
 
 
 def _medians_only(group: Group, place: str) -> HeadlineVerdict:
@@ -301,7 +281,7 @@ def _sensitivity(finding: Finding, flagged: frozenset[str]) -> tuple[str, tuple[
     left = without(group, own)
     start = f"Without the {plural(len(own), 'flagged cell')}: "
     if left is None or finding.relative is None:
-        return f"{start}no percentage can be computed.", (len(own), left)
+        return f"{start}no difference can be computed.", (len(own), left)
     now, then = _share_word(finding.relative, group), _share_word(left, group)
     said = f"also {then}." if now == then else f"{then} instead of {now}."
     return start + said, (len(own), left)

@@ -16,9 +16,6 @@ RESAMPLES = 9999
 MIN_FOR_INTERVAL = 3
 """Minimum number of values for an interval or a test; fewer give too few different resamples for a bootstrap."""
 
-SMALL_SAMPLE = 6
-"""Minimum number of values for which [min, max] covers the median with at least 95 %: 1 - 2 · 0.5^n."""
-
 MAGNITUDES = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
 """Bounds of |Cliff's delta| (Romano et al. 2006); above the last: large."""
 

@@ -152,8 +152,8 @@ class ToleranceFile(FileModel):
 class SmallestEffectFile(FileModel):
     """Smallest difference between two transports that matters: the larger of both values counts."""
 
-    relative: Annotated[Percent, Field(le=100)] = Field(2.0, description="Relative to the median of the reference.")
-    time: Annotated[DurationS, Field(le=60)] = Field(0.005, description="Of metrics that are times, at most 60 s.")
+    relative: Annotated[Percent, Field(description="Relative to the median of the reference.")] = 2.0
+    time: Annotated[DurationS, Field(le=60, description="Of metrics that are times, at most 60 s.")] = 0.005
 
 
 class ClaimFile(FileModel):

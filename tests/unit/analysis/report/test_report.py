@@ -376,6 +376,12 @@ def test_all_headline_metrics_are_in_one_table_before_the_scenarios(three: Path)
     assert table.count("too few repetitions") == 3
 
 
+def test_scenarios_with_the_same_activity_are_named(answered: Analyzed) -> None:
+    scenarios = [{"label": f"files-{k}", "name": "toy", "parameters": {}} for k in range(2)]
+    answers = summary_json(answered(repetitions=1, labels=ONE_SIZE, scenarios=scenarios))["answers"]
+    assert [f"Downloading 1 MB (files-{k}) over WiFi" in answers[k]["sentence"] for k in range(2)] == [True, True]
+
+
 def test_an_answer_says_what_it_is_without_the_flagged_cells(synthetic: Callable[..., Synthetic]) -> None:
     run = synthetic(repetitions=8, labels=ONE_SIZE).build()
     for file in sorted(run.glob("cells/*-mptcp-*/cell.json"))[:3]:
