@@ -36,8 +36,8 @@ FACET_COLUMNS = 3
 QUARTERS = ((0, 0.25, 0.5, 0.75, 1), ("0", "25 %", "50 %", "75 %", "100 %"))
 """(positions, labels) of the ticks of an axis with shares."""
 
-LEGEND_MARK_IN, LEGEND_CHARACTER_IN = 0.5, 0.075
-"""Width of the mark of a legend entry with its gaps, and of a character of its text, inches."""
+LEGEND_MARK_IN, LEGEND_CHARACTER_IN, LEGEND_LINE_IN = 0.5, 0.075, 0.19
+"""Width of the mark of a legend entry with its gaps, width of a character of its text, height of a line, inches."""
 
 FEW = 10
 """Number of values below which every value is drawn with median and interval, instead of a distribution and a box."""
@@ -151,9 +151,14 @@ class Canvas:
         return axes[:count]
 
     def legend(self, handles: Sequence[Artist], columns: int = 4) -> None:
-        """Draw one legend above all axes, in at most ``columns`` columns that fit the width of the figure."""
+        """Draw one legend above all axes, in at most ``columns`` columns that fit the width of the figure.
+
+        The figure becomes higher by the second and each further line of the legend.
+        """
         longest = max((len(str(handle.get_label())) for handle in handles), default=0)
         columns = max(1, min(columns, int(WIDTH_IN / (LEGEND_MARK_IN + LEGEND_CHARACTER_IN * longest))))
+        lines = math.ceil(len(handles) / columns)
+        self.figure.set_figheight(self.figure.get_figheight() + LEGEND_LINE_IN * max(0, lines - 1))
         self.figure.legend(
             handles=list(handles),
             loc="outside upper left",

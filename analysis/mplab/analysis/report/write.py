@@ -27,6 +27,10 @@ OUTCOME_WORDS = {
 }
 
 
+MOST_ANSWERS = 6
+"""Number of answers up to which all of them are unfolded on the page."""
+
+
 @dataclass(frozen=True)
 class Section:
     """The section of the page for a scenario under a link condition: its tables and figures."""
@@ -70,6 +74,7 @@ def render(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Draw
     environment = page_environment()
     environment.globals["svg"] = lambda drawing: Markup(inline(drawing))  # noqa: S704 - our own figure
     environment.filters["plural"] = plural
+    environment.globals["MOST_ANSWERS"] = MOST_ANSWERS
     citations = Citations()
     environment.globals["cite"], environment.globals["sources"] = citations.cite, citations.sources
     run = analysis.run
