@@ -37,14 +37,14 @@ MAX_FACETS = 6
 """Maximum number of facets in a drawing; for a metric with more label values, one facet shows the values' medians."""
 
 FACET_COLUMNS = 3
-_FACET_IN, _NAMED_FACET_IN, LEGEND_ROW_IN = 1.7, 2.0, 0.17
+_FACET_IN, _NAMED_FACET_IN = 1.7, 2.0
 """Minimum width of a facet, and of one with names of rows, and height of a row of the legend, inches."""
 
 QUARTERS = ((0, 0.25, 0.5, 0.75, 1), ("0", "25 %", "50 %", "75 %", "100 %"))
 """(positions, labels) of the ticks of an axis with shares."""
 
-LEGEND_MARK_IN, LEGEND_CHARACTER_IN = 0.5, 0.075
-"""Width of the mark of a legend entry with its gaps, and of a character of its text, inches."""
+LEGEND_MARK_IN, LEGEND_CHARACTER_IN, LEGEND_LINE_IN = 0.5, 0.075, 0.19
+"""Width of the mark of a legend entry with its gaps, width of a character of its text, height of a line, inches."""
 
 FEW = 10
 """Number of values below which every value is drawn with median and interval, instead of a distribution and a box."""
@@ -216,14 +216,16 @@ class Canvas:
         return axes[:count]
 
     def legend(self, handles: Sequence[Artist], columns: int = 4) -> None:
-        """Draw one legend above all axes, in at most ``columns`` columns that fit; a narrow figure becomes higher."""
+        """Draw one legend above all axes, in at most ``columns`` columns that fit the width of the figure.
+
+        A figure without a fixed height becomes higher by the second and each further line of the legend.
+        """
         look = _output().look
         longest = max((len(str(handle.get_label())) for handle in handles), default=0)
-        entry_in = LEGEND_MARK_IN + LEGEND_CHARACTER_IN * longest
-        usual, fitting = (max(1, min(columns, int(width / entry_in))) for width in (WIDTH_IN, look.width_in))
+        fitting = max(1, min(columns, int(look.width_in / (LEGEND_MARK_IN + LEGEND_CHARACTER_IN * longest))))
         if look.height_in is None:
-            more = math.ceil(len(handles) / fitting) - math.ceil(len(handles) / usual)
-            self.figure.set_figheight(self.figure.get_figheight() + more * LEGEND_ROW_IN)
+            lines = math.ceil(len(handles) / fitting)
+            self.figure.set_figheight(self.figure.get_figheight() + LEGEND_LINE_IN * max(0, lines - 1))
         self.figure.legend(
             handles=list(handles),
             loc="outside upper left",

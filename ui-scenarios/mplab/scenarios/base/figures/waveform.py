@@ -136,7 +136,7 @@ def _svg(stem: str, title: str, heard: Sequence[CellSound]) -> str:
     facets = [row.facet for row in heard if row.facet is not None]
     colours = colours_of(facets)
     most = max((float(y.max()) for facet in facets for _, y in facet.curves.values()), default=0.0)
-    with Canvas(title, 1.0 + 0.17 * len(heard) + sum(heights)) as canvas:
+    with Canvas(title, 1.3 + 0.25 * len(heard) + sum(heights)) as canvas:
         grid = canvas.figure.subplots(len(heights), 1, squeeze=False, sharex=True, height_ratios=heights)
         free = iter(grid.flat)
         for row in heard:
