@@ -39,7 +39,9 @@ _REQUEST_S = 20.0
 _BACKLOG = 128
 _CHUNK = 1 << 16
 _NOWHERE = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-_REPORT_POLICY = f"default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src data:; {_NOWHERE}"
+_REPORT_POLICY = (
+    f"default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src data:; {_NOWHERE}"
+)
 
 
 @contextlib.contextmanager
