@@ -58,13 +58,12 @@ class Runs:
                 (cell / "screenshots" / "end.png").write_bytes(PNG)
                 (cell / "logs").mkdir()
                 (cell / "logs" / "agent.log").write_text("ready\n")
-                (cell / "logs" / "elsewhere.log").symlink_to(CAPTURES.parent / "schema.json")
                 (cell / "attempts" / "1" / "cell.json").write_text("{}")
             shutil.move(run, self.alone / run.name)
         self.scores = WAITING.format(gate=str(self.gate))
         """Text of the scenario's module `scores`."""
         foreign.scenario("toy", self.scores)
-        shutil.copytree(self.alone, self.spread, symlinks=True)
+        shutil.copytree(self.alone, self.spread)
 
     @property
     def names(self) -> list[str]:
