@@ -39,9 +39,6 @@ MOST_SECTIONS = 3
 """Maximum number of sections (scenario and link condition) on the first page; with more, each scenario has a page."""
 
 
-"""Number of answers up to which all of them are unfolded on the page."""
-
-
 @dataclass(frozen=True)
 class Section:
     """The section of the page for a scenario under a link condition: its tables and figures."""
