@@ -16,7 +16,7 @@ from mplab.cli.options import (
     RunsOption,
     SetOption,
 )
-from mplab.cli.output import err
+from mplab.cli.output import counted, err
 from mplab.cli.plan_table import about, announce_skipped, show_plan
 from mplab.cli.run_display import RunDisplay, print_result
 from mplab.run.executing import execute
@@ -56,7 +56,8 @@ def run(
 
     def begun(_directory: Path, _complete: int) -> None:
         if not quiet:
-            err.print(f"{planned.experiment.title}: {len(planned.cells)} cells, {about(planned)}", style="bold")
+            cells = counted(len(planned.cells), "cell")
+            err.print(f"{planned.experiment.title}: {cells}, {about(planned)}", style="bold")
             announce_skipped(planned.plan)
 
     with RunDisplay(quiet=quiet) as display:
