@@ -62,12 +62,12 @@ class ChromiumPage:
         theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         command("Emulation.setEmulatedMedia", features=[theme])
         command("Emulation.setScriptExecutionDisabled", value=not scripts)
-        command("Page.navigate", url="about:blank")  # a link within the page would be no load
-        self.session.events()
-        command("Page.navigate", url=url, timeout_s=_TIMEOUT_S)
-        self.session.wait(
-            lambda e: e["method"] == "Page.loadEventFired", timeout_s=_TIMEOUT_S, late=f"no load of {url}"
-        )
+        for address in ("about:blank", url):  # a link within the page that is shown would be no load
+            self.session.events()
+            command("Page.navigate", url=address, timeout_s=_TIMEOUT_S)
+            self.session.wait(
+                lambda event: event["method"] == "Page.loadEventFired", timeout_s=_TIMEOUT_S, late="no load event"
+            )
 
     def run(self, body: str) -> Any:
         """Run a script, see `PageBrowser`."""

@@ -26,6 +26,9 @@ def test_a_report_is_printed_whole(tmp_path: Path) -> None:
     width, height = (float(size) for size in re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", content)[0])
     assert pages > 2
     assert height / width == pytest.approx(2**0.5, rel=0.01), "A4"
+    assert b"/Outlines" in content
+    assert b"/URI (https://doi.org/" in content
+    assert b"file:" not in content
 
 
 def test_where_nothing_can_be_written_nothing_is_begun(
