@@ -10,11 +10,14 @@ from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import INK, MARKER_SIZE, MAX_FACETS, QUIET, Canvas, Drawing, panel_title, percent_axis
 from mplab.analysis.metric import Labels
 from mplab.analysis.statistics.summaries import Analysis, Group, Series, UnpairedComparison
-from mplab.analysis.text import slug
+from mplab.analysis.text import percent, slug
 
 TITLE = "Gain of multipath over the best single path"
 READING = "Right of the line, multipath is better."
 COLUMNS = ("scenario", "link", "metric", "labels", "transport", "baseline", "gain", "gain_low", "gain_high")
+
+_LEAST = -1.0
+"""Smallest gain on the axis: a smaller one is a number at its end, so that it does not squeeze the others."""
 
 Row: TypeAlias = tuple[Group, Series, UnpairedComparison]
 
@@ -97,10 +100,15 @@ def _svg(title: str, stem: str, rows: list[tuple[str, Row]]) -> str:
         axes.axvline(0, color=QUIET, linewidth=1.2, zorder=1)
         for y, (_, (_, series, comparison)) in enumerate(rows):
             transport, interval = series.transport, comparison.gain_interval
+            gain = comparison.gain or 0.0
+            if gain < _LEAST:
+                at_left = axes.get_yaxis_transform()
+                axes.text(0.01, y, f"◂ {percent(gain)}", color=transport.colour, va="center", transform=at_left)
+                continue
             if interval is not None:
                 axes.plot([interval.low, interval.high], [y, y], color=transport.colour, linewidth=2.2)
             axes.plot(
-                [comparison.gain or 0.0],
+                [gain],
                 [y],
                 marker=transport.marker,
                 color=transport.colour,
@@ -113,6 +121,7 @@ def _svg(title: str, stem: str, rows: list[tuple[str, Row]]) -> str:
         percent_axis(axes)
         axes.set_xlabel("Gain over the best single path")
         low, high = axes.get_xlim()
+        low = max(low, _LEAST)
         reach = max(abs(low), abs(high), 0.05)
         axes.set_xlim(min(low, -0.25 * reach), max(high, 0.25 * reach))
         transports = {series.transport.label: series.transport for _, (_, series, _) in rows}.values()
