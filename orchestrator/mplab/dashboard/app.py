@@ -34,6 +34,7 @@ from mplab.format.record import json_of
 _STATIC = {
     "dashboard.css": "text/css; charset=utf-8",
     "dashboard.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
 }
 _FILES = "/files/"
 _CHUNK = 1 << 16

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from mplab.base.lock import resource_lock
 from mplab.dashboard.serving import Served, serve
+from mplab.format.cell import Outcome
 from mplab.format.events import EventLog
 from mplab.format.record import json_of
 from mplab.format.runevents import CellFinished, CellStarted, CellStep, RunPlanned, RunStarted
@@ -68,7 +69,7 @@ class Folders:
             log.append(RunStarted())
             for spec in specs[:6]:
                 log.append(CellStarted(cell=spec.id))
-                outcome = "invalid" if spec.index == 3 else "ok"
+                outcome: Outcome = "invalid" if spec.index == 3 else "ok"
                 log.append(CellFinished(cell=spec.id, outcome=outcome, duration_s=100.0, reasons=(EVIL,)))
             log.append(CellStarted(cell=specs[6].id))
             log.append(CellStep(cell=specs[6].id, step="probe"))
