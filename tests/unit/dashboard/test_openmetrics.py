@@ -6,6 +6,7 @@ import re
 from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from mplab.base.places import ROOT
 from mplab.dashboard.openmetrics import exposition
 from mplab.dashboard.render import HERE
 from mplab.dashboard.watch import Watcher
@@ -63,3 +64,10 @@ def test_the_grafana_dashboard_uses_metrics_that_exist(folders: Folders) -> None
     places = [panel["gridPos"] for panel in dashboard["panels"]]
     assert all(place["x"] + place["w"] <= 24 for place in places)
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(places)
+
+
+def test_the_manual_lists_all_metrics(folders: Folders) -> None:
+    page = (ROOT / "docs" / "dashboard.md").read_text(encoding="utf-8")
+    rows = [row for row in page.splitlines() if row.startswith("| `mplab_")]
+    listed = {name for row in rows for name in re.findall(r"`(mplab_\w+)`", row.split("|")[1])}
+    assert listed == set(families(folders))
