@@ -18,10 +18,10 @@ from mplab.base.humanize import clock_time, duration, space
 from mplab.campaign.night import Disk, read_night, trend_name
 from mplab.dashboard.cells import FinishedCell
 from mplab.dashboard.days import last_days, newest_per_experiment, one_day
-from mplab.dashboard.night_view import NightView, Part, bar, card, night_view, percent_of
+from mplab.dashboard.night_view import NightView, Part, ResourceCard, bar, card, night_view, percent_of
 from mplab.dashboard.search import Found
 from mplab.dashboard.watch import CampaignEntry, RunEntry, Snapshot
-from mplab.format.campaign import CampaignState
+from mplab.format.campaign import CampaignState, ResourceStatus
 
 HERE = Path(__file__).parent
 PAGE_RUNS = 100
@@ -122,6 +122,15 @@ def overview(snapshot: Snapshot) -> str:
                 tries=resource.tries,
             )
             for resource in snapshot.resources
+        ]
+        + [
+            ResourceCard(
+                ResourceStatus(phone.serial, quarantined=True, reason=f"{phone.reason} (since {phone.since})"),
+                "quarantined",
+                "phone in quarantine until it is released",
+                f"mplab phone release {shlex.quote(phone.serial)}",
+            )
+            for phone in snapshot.phones
         ],
         failures=_failures(snapshot),
         experiments=[

@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from mplab.analysis.files import parse_json
 from mplab.analysis.record.run import first_problem
 from mplab.analysis.results.reported import Summary
-from mplab.base.errors import InputError
+from mplab.base.deferred import deferred
+from mplab.base.errors import InputError, LabNotReadyError
 from mplab.base.lock import is_locked
 from mplab.campaign.directory import CampaignDirectory
 from mplab.campaign.night import REPORT, Disk, Night, disk_of
@@ -29,6 +31,9 @@ from mplab.format.events import Event
 from mplab.format.manifest import Manifest
 from mplab.format.runevents import RunEvent, RunPlanned
 from mplab.run.progress import ProgressTracker, RunProgress
+
+if TYPE_CHECKING:
+    from mplab.drivers.phone.adb.quarantine import Quarantined
 
 MOST_RUNS = 2000
 """Number of runs, and of campaigns, of each folder that are read: those with the last names, the newest ones."""
@@ -148,6 +153,8 @@ class Snapshot:
     campaigns: tuple[CampaignEntry, ...]
     resources: tuple[Resource, ...]
     disks: tuple[tuple[Path, Disk], ...]
+    phones: "tuple[Quarantined, ...]" = ()
+    """Phones in quarantine because runs could not make them ready, with or without a campaign."""
     left_out: int = 0
     """Number of runs and campaigns beyond `MOST_RUNS`."""
 
@@ -410,10 +417,11 @@ class Watcher:
         campaigns = sorted(self._read_campaigns(entries, now), key=lambda campaign: campaign.name, reverse=True)
         resources = tuple(resources_of(campaigns))
         disks = tuple((folder, disk) for folder in parents if (disk := disk_of(folder)) is not None)
-        seen = (tuple(runs), tuple(replace_clock(campaign) for campaign in campaigns), resources)
+        phones = _quarantined_phones()
+        seen = (tuple(runs), tuple(replace_clock(campaign) for campaign in campaigns), resources, phones)
         version = self._last.version if self._last is not None else 1
         made = Snapshot(
-            version, now, self._folders, tuple(runs), tuple(campaigns), resources, _one_each(disks), left_out
+            version, now, self._folders, tuple(runs), tuple(campaigns), resources, _one_each(disks), phones, left_out
         )
         beat = int(now // _BEAT_S) if made.at_work else 0
         if (seen, beat) != self._print:
@@ -489,6 +497,16 @@ def resources_of(campaigns: Sequence[CampaignEntry]) -> Iterator[Resource]:
     for name in sorted(newest):
         latest = sorted(tries.get(name, ()), key=lambda entry: entry[2])[-_TRIES_SHOWN:]
         yield replace(newest[name], tries=tuple(latest))
+
+
+def _quarantined_phones() -> "tuple[Quarantined, ...]":
+    try:
+        with deferred("only the extra 'phones' has them"):
+            from mplab.drivers.phone.adb.quarantine import Quarantine
+            from mplab.drivers.phone.adb.server import default_home
+    except LabNotReadyError:
+        return ()
+    return tuple(Quarantine(default_home() / "quarantine").all())
 
 
 def _one_each(disks: Sequence[tuple[Path, Disk]]) -> tuple[tuple[Path, Disk], ...]:

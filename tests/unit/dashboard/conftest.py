@@ -18,5 +18,6 @@ def folders(tmp_path: Path) -> Folders:
 
 @pytest.fixture(autouse=True)
 def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep locks in the test's own folder, since the tests use the same names of runs."""
+    """Keep locks and phones in quarantine in the test's own folder, since the tests use the same names of runs."""
     monkeypatch.setattr("mplab.base.lock.default_lock_directory", lambda: tmp_path / "locks")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

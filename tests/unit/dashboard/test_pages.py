@@ -12,6 +12,8 @@ from mplab.dashboard.cells import finished_cells
 from mplab.dashboard.days import last_days
 from mplab.dashboard.search import search
 from mplab.dashboard.watch import MOST_RUNS, Watcher
+from mplab.drivers.phone.adb.quarantine import Quarantine
+from mplab.drivers.phone.adb.server import default_home
 from tests.unit.campaign.nights import T0
 from tests.unit.dashboard.lab import EVIL, Folders
 
@@ -44,6 +46,14 @@ def test_the_first_page_shows_all(folders: Folders) -> None:
     assert EVIL not in page
     ids = html.fromstring(page).xpath("//@id")
     assert len(ids) == len(set(ids))
+
+
+def test_phones_in_quarantine_are_shown(folders: Folders) -> None:
+    Quarantine(default_home() / "quarantine").put("R58 <b>", "no root shell")
+    page = render.overview(Watcher([folders.path]).snapshot())
+    (card,) = texts(page, "//section[@id='resources']//li")
+    assert "no root shell (since 20" in card
+    assert card.endswith("Release it with mplab phone release 'R58 <b>'")
 
 
 def test_days_are_summed_up(folders: Folders) -> None:
