@@ -1,4 +1,4 @@
-"""``mplab serve`` and ``mplab nightly serve`` print the URL, and explain what is missing."""
+"""``mplab serve`` and ``mplab campaign serve`` print the URL, and explain what is missing."""
 
 import http.client
 import os
@@ -71,7 +71,7 @@ def test_a_token_is_printed_for_other_machines(folders: Folders) -> None:
 @pytest.mark.long
 def test_a_campaign_is_served_with_its_page(folders: Folders) -> None:
     folders.night()
-    with served("nightly", "serve", cwd=folders.path) as url:
+    with served("campaign", "serve", cwd=folders.path) as url:
         assert urlsplit(url).path == f"/campaigns/{CAMPAIGN}"
         status, page = status_of(url)
         assert status == 200

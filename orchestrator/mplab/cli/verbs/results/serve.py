@@ -21,16 +21,18 @@ _CAMPAIGNS = Path("campaigns")
 HostOption = Annotated[
     str,
     typer.Option(
-        "--host", metavar="ADDRESS", help="Address to listen on. Others than loopback addresses need a token."
+        "--host", metavar="ADDRESS", help="Listen on this address. An address that is not loopback needs a token."
     ),
 ]
-PortOption = Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP port; 0: any free one.")]
+PortOption = Annotated[
+    int, typer.Option("--port", min=0, max=65535, help="Listen on this TCP port; 0 means any free port.")
+]
 TokenFileOption = Annotated[
     Path | None,
     typer.Option(
         "--token-file",
         metavar="FILE",
-        help="Private file with the token that browsers must send. Without it, a token is generated if needed.",
+        help="Read the token for browsers from this private file; by default, a token is generated if needed.",
         show_default=False,
     ),
 ]
@@ -40,9 +42,9 @@ def serve(
     folders: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FOLDER…]",
-            help="Folders of runs or campaigns, or folders with the subfolders 'runs' and 'campaigns'. By default, "
-            "those that --runs and --campaigns name for other commands.",
+            metavar="FOLDER",
+            help="Show the runs and campaigns of these folders, and of their subfolders 'runs' and 'campaigns'; by "
+            "default, of the folders 'runs' and 'campaigns' here, or of MPLAB_RUNS and MPLAB_CAMPAIGNS.",
             show_default=False,
         ),
     ] = None,
@@ -55,7 +57,7 @@ def serve(
         typer.Option(
             "--name",
             metavar="NAME",
-            help="Host name by which browsers may call this server, besides addresses; may be repeated.",
+            help="Let browsers call this server by this host name, besides its addresses; may be repeated.",
         ),
     ] = None,
     runs: Annotated[Path, typer.Option(hidden=True, envvar="MPLAB_RUNS")] = RUNS,
