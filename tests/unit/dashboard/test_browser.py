@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from mplab.base.polling import wait_until
 from mplab.base.programs import CHROMIUM
-from tests.unit.dashboard.browser import ChromiumPage, chromium_page
+from tests.pages import AXE, ChromiumPage, chromium_page, overflow, violations
 from tests.unit.dashboard.lab import CAMPAIGN, Client, Folders, client
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(CHROMIUM.find() is None, reason="no Chromium")]
@@ -39,7 +40,22 @@ HOSTILE = """<!DOCTYPE html><html lang="en"><title>report</title><link rel="styl
 @pytest.fixture(scope="module")
 def browser() -> Iterator[ChromiumPage]:
     with chromium_page() as page:
+        page.session.command("Log.enable")
         yield page
+
+
+def show(browser: ChromiumPage, url: str, *, width: int = 1300, dark: bool = False, scripts: bool = True) -> None:
+    """Load a page, and wait until it is shown: a load event can be that of the page before."""
+    browser.show(url, width=width, dark=dark, scripts=scripts)
+    there = f"return location.href === {json.dumps(url)} && document.readyState === 'complete';"
+    assert wait_until(partial(browser.run, there), 30, interval_s=0.05), url
+
+
+def errors(browser: ChromiumPage) -> list[str]:
+    """Return the errors that the browser has logged since the page was loaded, such as refused scripts."""
+    browser.run("return 0")
+    entries = [event["params"]["entry"] for event in browser.session.events() if event["method"] == "Log.entryAdded"]
+    return [entry["text"] for entry in entries if entry["level"] == "error"]
 
 
 @pytest.fixture
@@ -58,20 +74,20 @@ def test_a_finished_cell_appears_without_a_reload(folders: Folders, served: Clie
             f"/runs/{run}": "return document.getElementById('cell-CELL') !== null;",
             "/": "return document.getElementById('running').textContent.includes('7 ok, 1 invalid of 20');",
         }.items():
-            browser.show(f"{served.served.url}{path[1:]}", width=1300)
+            show(browser, f"{served.served.url}{path[1:]}", width=1300)
             browser.run("window.loadedOnce = true; [...document.querySelectorAll('a:not(.skip)')].at(-1).focus();")
             cell = folders.finish_cell(run, 7 if path != "/" else 8)
             script = there.replace("CELL", cell)
-            assert wait_until(lambda script=script: browser.run(script), 30, interval_s=0.2)
+            assert wait_until(partial(browser.run, script), 30, interval_s=0.2)
             assert browser.run("return window.loadedOnce;") is True
             assert browser.run("return document.activeElement.tagName;") == "A"
-            assert browser.errors() == []
+            assert errors(browser) == []
 
 
 def test_updates_can_be_paused(folders: Folders, served: Client, browser: ChromiumPage) -> None:
     run = folders.running()
     with folders.held(run):
-        browser.show(f"{served.served.url}runs/{run}", width=1300)
+        show(browser, f"{served.served.url}runs/{run}", width=1300)
         browser.run("document.querySelector('.live button').click();")
         assert browser.run("return document.getElementById('live').textContent;") == "Updates are paused."
         cell = folders.finish_cell(run)
@@ -87,10 +103,21 @@ def test_pages_fit_the_window_and_obey_their_own_policy(
 ) -> None:
     run = folders.running()
     for path in PAGES:
-        browser.show(f"{served.served.url}{path[1:].format(run=run)}", width=width)
-        wide = browser.run("const e = document.documentElement; return e.scrollWidth > e.clientWidth;")
-        assert not wide or "trend" in path, path
-        assert browser.errors() == [], path
+        show(browser, f"{served.served.url}{path[1:].format(run=run)}", width=width)
+        assert overflow(browser) == [] or "trend" in path, path
+        assert errors(browser) == [], path
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="no axe-core: make node-packages")
+@pytest.mark.parametrize("width", [420, 1300])
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_serious(
+    folders: Folders, served: Client, browser: ChromiumPage, width: int, dark: bool
+) -> None:
+    run = folders.running()
+    for path in PAGES[:-1]:
+        show(browser, f"{served.served.url}{path[1:].format(run=run)}", width=width, dark=dark)
+        assert violations(browser) == [], path
 
 
 def test_pages_are_complete_without_scripts(folders: Folders, served: Client, browser: ChromiumPage) -> None:
@@ -98,11 +125,11 @@ def test_pages_are_complete_without_scripts(folders: Folders, served: Client, br
     text = "return document.querySelector('main').innerText;"
     for path in PAGES:
         url = f"{served.served.url}{path[1:].format(run=run)}"
-        browser.show(url, width=1300, scripts=False)
+        show(browser, url, width=1300, scripts=False)
         without = browser.run(text)
-        browser.show(url, width=1300)
+        show(browser, url, width=1300)
         assert without.split() == browser.run(text).split(), path
-    browser.show(served.served.url, width=1300, scripts=False)
+    show(browser, served.served.url, width=1300, scripts=False)
     assert "reload it" in browser.run("return document.querySelector('noscript').innerText;")
 
 
@@ -116,8 +143,9 @@ def test_a_report_runs_its_script_but_reaches_nothing(folders: Folders, browser:
     file.write_text("a-token-for-this-test")
     for options in ({}, {"token_file": file}):
         with client(folders.path, **options) as answers:
-            browser.show(f"{answers.served.first_url}", width=1300)
-            assert "Nothing is running" in browser.run("return document.title;")
+            browser.show(answers.served.first_url, width=1300)
+            title = "return document.title.includes('Nothing is running');"
+            assert wait_until(partial(browser.run, title), 30, interval_s=0.2)
             browser.show(f"{answers.served.url}runs/{name}/report/index.html", width=1300)
             assert wait_until(lambda: browser.run("return window.tried !== undefined;"), 30, interval_s=0.2)
             tried = json.loads(browser.run("return JSON.stringify(window.tried);"))
