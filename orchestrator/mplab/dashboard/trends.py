@@ -3,12 +3,14 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from mplab.analysis.errors import AnalysisError
 from mplab.analysis.record.run import Run
 from mplab.analysis.report.trendpage import trend_page
 from mplab.analysis.results.frames import Results
 from mplab.analysis.verdicts.trend import histories
+from mplab.campaign.night import REPORT
 from mplab.dashboard.files import fingerprint
 from mplab.dashboard.watch import RunEntry, read_manifest
 
@@ -46,6 +48,7 @@ class Trends:
 
 
 def _made(experiment: str, entries: Sequence[RunEntry]) -> str:
+    reports = {entry.name: f"{quote(entry.name)}/{REPORT}/index.html" for entry in entries if entry.has_report}
     runs = [
         Run(entry.folder / entry.name, manifest, (), ())
         for entry in reversed(entries)
@@ -57,4 +60,4 @@ def _made(experiment: str, entries: Sequence[RunEntry]) -> str:
         series = histories(Results(tuple(runs)), experiment)
     except AnalysisError:
         return ""
-    return trend_page(experiment, series, runs[-1].transports) if series else ""
+    return trend_page(experiment, series, runs[-1].transports, reports) if series else ""

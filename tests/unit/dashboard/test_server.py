@@ -298,6 +298,14 @@ def test_many_half_open_requests_keep_nobody_out(served: Client) -> None:
         assert served.get("/")[0] == 200
 
 
+def test_a_trend_page_links_to_reports(served: Client, run: str) -> None:
+    status, headers, page = served.get("/runs/trend-demo.html")
+    assert status == 200
+    assert "script-src" not in headers["content-security-policy"]
+    assert f'href="{run}/report/index.html"' in page
+    assert served.get("/runs/trend-none.html")[0] == 404
+
+
 def test_status_is_for_programs(served: Client, run: str) -> None:
     status = json.loads(served.text("/status.json"))
     runs = [(entry["run"], entry["state"], entry["report"]) for entry in status["runs"]]
