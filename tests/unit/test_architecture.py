@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 SPANS = sorted(set(re.findall(r"`([^`\n]+)`", TEXT)))
 PACKAGES = ("analysis", "base", "campaign", "cell", "cli", "device", "drivers", "format", "lab", "run", "scenarios")
-MORE_PACKAGES = ("results", "testing", "userfiles")
+MORE_PACKAGES = ("dashboard", "results", "testing", "userfiles")
 NAMES = [span for span in SPANS if re.fullmatch(rf"({'|'.join((*PACKAGES, *MORE_PACKAGES))})(\.\w+)+", span)]
 NO_NAMES = {"cell.json"}
 """Files of the run directory whose names look like dotted names."""

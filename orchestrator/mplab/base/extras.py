@@ -15,6 +15,9 @@ MODULES = {
     "dask": "cluster",
     "distributed": "cluster",
     "fsspec": "cluster",
+    "prometheus_client": "serve",
+    "starlette": "serve",
+    "uvicorn": "serve",
 }
 """Module → extra of ``pyproject.toml`` that installs it. Modules that every installation has are not listed."""
 EXTRAS = ("", *sorted(set(MODULES.values())))

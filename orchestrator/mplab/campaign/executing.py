@@ -10,7 +10,7 @@ from mplab.base.files import replace
 from mplab.base.lock import is_locked, resource_lock
 from mplab.campaign.directory import CampaignDirectory, quarantined_before
 from mplab.campaign.file import Campaign, fingerprint, load_campaign
-from mplab.campaign.page import Night, read_night
+from mplab.campaign.night import Night, read_night
 from mplab.campaign.scheduler import Scheduler
 from mplab.format.campaign import CampaignRecord, CampaignState, Job
 from mplab.format.campaignevents import CampaignEvent, CampaignPlanned, ResourceQuarantined, ResourceReleased

@@ -1,4 +1,4 @@
-"""Compute the state of a campaign from its events only, for the scheduler, ``mplab campaign status`` and the page."""
+"""Compute the state of a campaign from its events only, for the scheduler, ``mplab campaign status`` and the pages."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace

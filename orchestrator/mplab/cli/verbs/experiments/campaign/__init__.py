@@ -1,11 +1,10 @@
 """Run campaigns: several experiments, night after night, on all phones."""
 
-import contextlib
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -13,7 +12,6 @@ from mplab.base.errors import GateError, InputError
 from mplab.campaign import executing
 from mplab.campaign.directory import CampaignDirectory
 from mplab.campaign.file import Campaign, read_campaign_file
-from mplab.campaign.page import serve as serve_page
 from mplab.campaign.retention import apply_retention, plan_retention
 from mplab.campaign.systemd import Nightly, Scope, folder_of, units
 from mplab.campaign.systemd import install as install_units
@@ -22,6 +20,7 @@ from mplab.cli.command import App, Group
 from mplab.cli.options import JsonOption, RunsOption, meant
 from mplab.cli.output import a_folder, counted, duration, err, out, print_json, table
 from mplab.cli.verbs.experiments.campaign.display import CampaignDisplay, campaign_table
+from mplab.cli.verbs.results.serve import HostOption, PortOption, TokenFileOption, serve_until_interrupt
 from mplab.format.campaignevents import CampaignContinued, CampaignPaused
 from mplab.format.record import json_of
 from mplab.run.run_directory import RUNS
@@ -140,15 +139,15 @@ def serve(
     name: CampaignArgument = "",
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
-    address: Annotated[str, typer.Option(help="Listen on this loopback address of this machine.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Listen on this TCP port; 0 means any free port.")] = 8080,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8080,
+    token_file: TokenFileOption = None,
 ) -> None:
-    """Serve the progress of a campaign as a web page on this machine, until Ctrl-C."""
+    """Show a campaign as a live web page, until Ctrl-C: 'mplab serve' for its folders."""
     directory = find_campaign(name, campaigns)
-    with serve_page(address, port, lambda: executing.read(directory), runs=directory.runs) as url:
-        err.print(f"{directory.id}: {url} (Ctrl-C ends it)", soft_wrap=True)
-        with contextlib.suppress(KeyboardInterrupt):
-            threading.Event().wait()
+    folders = [directory.runs, directory.path.parent]
+    page = f"campaigns/{quote(directory.id)}"
+    serve_until_interrupt(folders, host=host, port=port, token_file=token_file, page=page)
 
 
 @app.command()

@@ -13,8 +13,9 @@ from rich.text import Text
 
 from mplab.base.errors import MplabError
 from mplab.campaign.directory import CampaignDirectory
-from mplab.campaign.page import Night, read_night, write_page
+from mplab.campaign.night import Night, read_night
 from mplab.cli.output import duration, err, table
+from mplab.dashboard.render import write_page
 from mplab.format.campaign import CampaignState, JobStatus, ResourceStatus
 
 _STYLES = {"running": "bold", "done": "green", "failed": "red", "left out": "yellow"}

@@ -1,4 +1,4 @@
-"""The page shows the state, escapes all of it, and links to the reports."""
+"""The page that a campaign writes shows its state, escapes all of it, and links to reports and logs."""
 
 import re
 from dataclasses import replace
@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from lxml import html
 
-from mplab.campaign.page import Night, read_night, render, write_page
-from mplab.campaign.page.render import bar
+from mplab.campaign.night import Night, read_night
+from mplab.dashboard.night_view import bar, night_view
+from mplab.dashboard.render import write_page
 from mplab.format.campaign import CampaignState, CellCounts
 from mplab.format.events import EventLog
 from mplab.format.plan import CellSpec
@@ -80,17 +81,28 @@ def test_what_a_quarantined_resource_keeps_from_being_run_does_not_count(night: 
     assert eta_s < 10_000
 
 
-def test_the_page_shows_every_job_resource_failure_and_comparison(night: Night) -> None:
-    page = render(night, "runs")
+@pytest.fixture
+def page(runs: Path, tmp_path: Path) -> str:
+    """Return the page as it is written."""
+    path = tmp_path / "campaigns" / "night-1" / "report" / "index.html"
+    (path.parents[1] / "logs").mkdir(parents=True)
+    (path.parents[1] / "logs" / "03-calls-1.log").write_text("no answer")
+    write_page(night_state(), path, runs=runs, live=True, now=NOW)
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_page_shows_every_job_resource_failure_and_comparison(page: str, night: Night) -> None:
     jobs = texts(page, "//*[@id='jobs']//tbody/tr[1]")
     assert [job.split()[0] for job in jobs] == [status.job.id for status in night.state.jobs]
     assert "done worse" in jobs[1]
     assert "5 ok, 1 invalid of 20" in jobs[3]
     assert any("0007-web-mptcp-baseline-r1: scenario" in text for text in texts(page, "//tr[@class='now']"))
     cards = texts(page, "//*[starts-with(@class, 'card ')]")
-    assert "phone-1 04-video" in cards
+    assert "phone-1 used by 04-video" in cards
     assert any(card.startswith("phone-2 rests until") and "43 °C" in card for card in cards)
-    assert any(card.startswith("phone-3 in quarantine") and "1 bad job" in card for card in cards)
+    quarantined = next(card for card in cards if card.startswith("phone-3 in quarantine"))
+    assert "1 failed try" in quarantined
+    assert re.search(r"Release it with mplab campaign release phone-3 --campaigns /\S+/campaigns$", quarantined)
     assert "phone-4 free" in cards
     failures = texts(page, "//*[@id='failures']//tbody/tr")
     assert "43 °C" in failures[0]  # the newest is first
@@ -98,44 +110,48 @@ def test_the_page_shows_every_job_resource_failure_and_comparison(night: Night) 
     assert len(texts(page, "//*[@id='compared']//tbody/tr")) == 2
 
 
-def test_everything_is_escaped(night: Night) -> None:
-    page = render(night, "runs")
+def test_everything_is_escaped(page: str) -> None:
     document = html.fromstring(page)
     assert not document.xpath("//b//b | //experiment | //again | //script")
     assert "The night's <b>work</b>" in texts(page, "//h1")
-    assert not re.search(r"\son[a-z]+=|style=|javascript:", page)  # nothing that its CSP would block
+    assert not re.search(r"\son[a-z]+=|style=|javascript:|http-equiv", page)
 
 
-def test_it_asks_for_itself_again_only_while_somebody_works_at_it(night: Night) -> None:
-    assert html.fromstring(render(night, "runs")).xpath("//meta[@http-equiv='refresh']")
-    killed = render(replace(night, live=False), "runs")
-    assert not html.fromstring(killed).xpath("//meta[@http-equiv='refresh']")
-    assert "not at work: it was killed" in killed
+def test_more_work_than_fits_is_said(night: Night) -> None:
+    assert night.eta_s == 99999.0  # the campaign ends earlier
+    late = night_view(night, "runs").eta
+    assert late.startswith("about 27 h 46 min of work left, more than fits until ")
+    assert late.endswith(": the rest is left out")
+    fits = replace(night, state=replace(night.state, jobs=night.state.jobs[:4]))
+    assert night_view(fits, "runs").eta.startswith("about 23 min 20 s left, until ")
+    assert night_view(replace(night, live=False), "runs").eta == ""
 
 
-def test_links_lead_to_the_reports(runs: Path, tmp_path: Path) -> None:
-    path = tmp_path / "campaigns" / "night-1" / "report" / "index.html"
+def test_a_page_on_disk_names_the_live_one_while_the_campaign_runs(page: str, runs: Path, tmp_path: Path) -> None:
+    assert "mplab serve" in page
+    path = tmp_path / "ended.html"
     write_page(night_state(), path, runs=runs, now=NOW)
-    links = html.fromstring(path.read_text(encoding="utf-8")).xpath("//a/@href")
-    assert len(links) == 3
+    ended = path.read_text(encoding="utf-8")
+    assert "mplab serve" not in ended
+    assert "killed" in texts(ended, "//header//*[starts-with(@class, 'tag ')]")
+    assert not list(tmp_path.glob(".*.new"))
+
+
+def test_links_lead_to_reports_and_logs(page: str, tmp_path: Path) -> None:
+    folder = tmp_path / "campaigns" / "night-1" / "report"
+    links = [str(link) for link in html.fromstring(page).xpath("//main//a/@href")]
+    assert len(links) == 4
     for link in links:
-        assert (path.parent / str(link).replace("%20", " ")).is_file()
+        assert (folder / link.replace("%20", " ")).is_file()
 
 
 def test_a_campaign_that_has_not_begun_and_one_without_jobs(tmp_path: Path) -> None:
-    nothing = read_night(CampaignState(), tmp_path / "missing", live=True, now=NOW)
-    assert "not begun" in render(nothing, "runs")
-    assert nothing.disk is None
-    page = render(replace(nothing, state=replace(CampaignState(), disk_low="2 GB free, 5 GB are needed")), "runs")
-    assert "2 GB free, 5 GB are needed" in page
-
-
-def test_a_page_is_replaced(tmp_path: Path, runs: Path) -> None:
-    path = tmp_path / "index.html"
-    for live in (True, False):
-        write_page(night_state(), path, runs=runs, live=live, now=NOW)
-    assert "http-equiv" not in path.read_text(encoding="utf-8")
-    assert not list(tmp_path.glob(".*.new"))
+    path = tmp_path / "report" / "index.html"
+    write_page(CampaignState(), path, runs=tmp_path / "missing", live=True, now=NOW)
+    assert "not started" in path.read_text(encoding="utf-8")
+    full = replace(CampaignState(), disk_low="2 GB free, 5 GB are needed")
+    write_page(full, path, runs=tmp_path / "missing", now=NOW)
+    assert "2 GB free, 5 GB are needed" in path.read_text(encoding="utf-8")
 
 
 def test_parts_of_a_bar() -> None:

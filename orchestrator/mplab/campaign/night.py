@@ -165,7 +165,7 @@ def read_night(state: CampaignState, runs: Path, *, live: bool, now: float | Non
         progress=progress,
         reports=frozenset(name for name in names if (runs / name / REPORT / "index.html").is_file()),
         trends=frozenset(name for name in experiments if (runs / trend_name(name)).is_file()),
-        disk=_disk(runs),
+        disk=disk_of(runs),
     )
 
 
@@ -174,7 +174,8 @@ def trend_name(experiment: str) -> str:
     return f"trend-{experiment}.html"
 
 
-def _disk(runs: Path) -> Disk | None:
+def disk_of(runs: Path) -> Disk | None:
+    """Return the space on the disk that holds a folder; None: unknown."""
     with contextlib.suppress(OSError):
         usage = shutil.disk_usage(runs)
         return Disk(usage.free, usage.total)

@@ -1,0 +1,202 @@
+"""Pages show the state of runs and campaigns without scripts, and escape all of it."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from lxml import html
+
+from mplab.dashboard import render
+from mplab.dashboard.cells import finished_cells
+from mplab.dashboard.days import last_days
+from mplab.dashboard.search import search
+from mplab.dashboard.watch import MOST_RUNS, Watcher
+from mplab.drivers.phone.adb.quarantine import Quarantine
+from mplab.drivers.phone.adb.server import default_home
+from tests.unit.campaign.nights import T0
+from tests.unit.dashboard.lab import EVIL, Folders
+
+
+def texts(page: str, path: str) -> list[str]:
+    return [" ".join(" ".join(element.itertext()).split()) for element in html.fromstring(page).xpath(path)]
+
+
+def test_the_first_page_shows_all(folders: Folders) -> None:
+    running, killed, ended = folders.running(), folders.running("web"), folders.ended()
+    folders.night()
+    with folders.held(running):
+        page = render.overview(Watcher([folders.path]).snapshot(now=T0 + 3000))
+    now = texts(page, "//section[@id='running']")[0]
+    assert "5 ok, 1 invalid of 20; about 23 min 20 s left" in now
+    assert "Now: 0007-web-mptcp-baseline-r1 : probe" in now
+    assert "Next: 0008-web-mptcp-baseline-r1" in now
+    cards = texts(page, "//section[@id='resources']//li")
+    assert any("phone-3" in card and "mplab campaign release phone-3 --campaigns" in card for card in cards)
+    assert html.fromstring(page).xpath("//svg[@aria-label='0 of the last 1 tries were good']")
+    failures = texts(page, "//section[@id='failures']//tbody/tr")
+    assert any(killed in row and "killed" in row for row in failures)
+    assert any(row.endswith("log") and "03-calls phone-3: no answer" in row for row in failures)
+    assert not any(running in row for row in failures)
+    experiments = texts(page, "//section[@id='experiments']//tbody/tr")
+    assert any("Multipath TCP takes 0.70 s" in row for row in experiments)
+    rows = texts(page, "//section[@id='runs']//tbody/tr")
+    assert any(ended in row and "finished" in row and row.endswith("report") for row in rows)
+    assert not html.fromstring(page).xpath("//main//script")
+    assert EVIL not in page
+    ids = html.fromstring(page).xpath("//@id")
+    assert len(ids) == len(set(ids))
+
+
+def test_phones_in_quarantine_are_shown(folders: Folders) -> None:
+    Quarantine(default_home() / "quarantine").put("R58 <b>", "no root shell")
+    page = render.overview(Watcher([folders.path]).snapshot())
+    (card,) = texts(page, "//section[@id='resources']//li")
+    assert "no root shell (since 20" in card
+    assert card.endswith("Release it with mplab phone release 'R58 <b>'")
+
+
+def test_days_are_summed_up(folders: Folders) -> None:
+    folders.ended()
+    folders.night()
+    snapshot = Watcher([folders.path]).snapshot(now=snapshot_time(folders))
+    days = {day.date.isoformat(): day for day in last_days(snapshot)}
+    assert len(days) == 28
+    busy = [day for day in days.values() if day.runs]
+    assert len(busy) == 1
+    assert (busy[0].kind, busy[0].mark) == ("ok", "✓")
+    assert busy[0].text.endswith("1 run, 3 cells ok")
+    night = last_days(Watcher([folders.path]).snapshot(now=T0 + 3000))[-1]
+    assert (night.kind, len(night.campaigns)) == ("failed", 1)
+    assert night.text.endswith("1 campaign, 0 runs, 0 cells ok")
+
+
+def snapshot_time(folders: Folders) -> float:
+    started = Watcher([folders.path]).snapshot().runs[0].started
+    assert started is not None
+    return started + 3600
+
+
+def test_a_run_page_lists_its_cells(folders: Folders) -> None:
+    run = folders.running()
+    snapshot = Watcher([folders.runs]).snapshot()
+    entry = snapshot.run(run)
+    assert entry is not None
+    (folders.runs / run / "report" / "cells").mkdir(parents=True)
+    (folders.runs / run / "report" / "cells" / "0001-web-mptcp-baseline-r1.html").write_text("page")
+    cells = finished_cells(folders.runs, run)
+    page = render.run_page(snapshot, entry, cells, ["proxy.log"])
+    rows = texts(page, "//section[@id='cells']//tbody/tr")
+    assert len(rows) == 6
+    assert rows[0].startswith("0006-web-mptcp-baseline-r1 ok 1 min 40 s")
+    assert "invalid" in rows[3]
+    assert EVIL not in page
+    assert html.fromstring(page).xpath("//section[@id='cells']//a/@href") == [
+        f"/runs/{run}/report/cells/0001-web-mptcp-baseline-r1.html"
+    ]
+    assert texts(page, "//code[@class='command']") == [f"mplab resume {folders.runs / run}"]
+
+
+def test_search_finds_runs_and_values(folders: Folders) -> None:
+    first, second = folders.ended(), folders.ended(23, name="other")
+    runs = Watcher([folders.path]).snapshot().runs
+    assert [run.name for run in search(runs, "OTHER").runs] == [second]
+    found = search(runs, "download Multipath")
+    assert {(run.name, line.transport, line.median) for run, line in found.values} == {
+        (first, "mptcp", 0.7),
+        (second, "mptcp", 0.7),
+    }
+    assert search(runs, "files no-such-word").run_count == 0
+    assert search(runs, " ").run_count == 0
+    page = render.search_page(Watcher([folders.path]).snapshot(), EVIL, search(runs, EVIL))
+    assert EVIL not in page
+
+
+def test_what_cannot_be_read_is_shown(folders: Folders, tmp_path: Path) -> None:
+    broken = folders.runs / "20260101T000000Z-broken-abcdef"
+    broken.mkdir()
+    (broken / "manifest.json").write_text("{}")
+    linked = folders.runs / "20260102T000000Z-linked-abcdef"
+    linked.mkdir()
+    (linked / "manifest.json").symlink_to(tmp_path / "secret.json")
+    (tmp_path / "secret.json").write_text(json.dumps({"run_id": "secret"}))
+    night = folders.campaigns / "20260101T000000Z-night-abcdef"
+    night.mkdir()
+    (night / "campaign.json").write_text("[")
+    whole = folders.ended()
+    with (folders.runs / whole / "events.jsonl").open("ab") as log:
+        log.write(b'{"t": 1, "event": "cell_finished"}\nno json\n' + b"[" * 100_000 + b"\n\xff\n")
+    (folders.runs / whole / "report" / "summary.json").write_text("{")
+    snapshot = Watcher([folders.path]).snapshot()
+    states = {run.name: (run.state, bool(run.problem)) for run in snapshot.runs}
+    assert states == {
+        broken.name: ("unreadable", True),
+        linked.name: ("unreadable", True),
+        whole: ("finished", False),
+    }
+    assert [bool(campaign.problem) for campaign in snapshot.campaigns] == [True]
+    page = render.overview(snapshot)
+    assert any("key 'run_id' is missing" in row for row in texts(page, "//section[@id='failures']//tbody/tr"))
+    assert "secret" not in page
+
+
+def test_only_what_has_changed_is_read_again(folders: Folders) -> None:
+    run, ended = folders.running(), folders.ended()
+    watcher = Watcher([folders.path])
+    with folders.held(run):
+        first, same = watcher.snapshot(now=1e9), watcher.snapshot(now=1e9)
+        assert same.version == first.version
+        assert same.run(ended) is first.run(ended)
+        folders.finish_cell(run)
+        later = watcher.snapshot(now=1e9)
+        assert later.version == first.version + 1
+        assert later.run(ended) is first.run(ended)
+        entry = later.run(run)
+        assert entry is not None
+        assert (entry.state, entry.progress.done) == ("running", 7)
+        assert watcher.snapshot(now=1e9 + 60).version == later.version + 1  # elapsed times are shown
+    entry = watcher.snapshot(now=1e9 + 60).run(run)
+    assert entry is not None
+    assert entry.state == "killed"
+
+
+def test_a_log_that_is_replaced_is_read_from_its_start(folders: Folders) -> None:
+    run = folders.running()
+    watcher = Watcher([folders.path])
+    watcher.snapshot(now=1e9)
+    log = folders.runs / run / "events.jsonl"
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(lines[:4]))
+    entry = watcher.snapshot(now=1e9).run(run)
+    assert entry is not None
+    assert entry.progress.done == 1
+
+
+def test_hundreds_of_runs_are_listed_in_pages(folders: Folders) -> None:
+    template = folders.runs / folders.ended()
+    manifest = (template / "manifest.json").read_text()
+    for number in range(250):
+        copy = folders.runs / f"20260101T{number:06}Z-many-abcdef"
+        copy.mkdir()
+        (copy / "manifest.json").write_text(manifest)
+    watcher = Watcher([folders.path])
+    snapshot = watcher.snapshot()
+    assert (len(snapshot.runs), snapshot.left_out, MOST_RUNS > 1000) == (251, 0, True)
+    pages = [render.runs_page(snapshot, number) for number in (1, 2, 3)]
+    assert [len(texts(page, "//tbody/tr")) for page in pages] == [100, 100, 51]
+    assert html.fromstring(pages[1]).xpath("//a[@rel]/@href") == ["/runs?page=1", "/runs?page=3"]
+    read = time.process_time()
+    watcher.snapshot(now=1e9)
+    again_s = time.process_time() - read
+    read = time.process_time()
+    Watcher([folders.path]).snapshot(now=1e9)
+    assert again_s < time.process_time() - read  # unchanged files are not read again
+
+
+def test_older_runs_than_the_limit_are_left_out(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mplab.dashboard.watch.MOST_RUNS", 1)
+    folders.ended()
+    newest = folders.ended(23)
+    snapshot = Watcher([folders.path]).snapshot()
+    assert ([run.name for run in snapshot.runs], snapshot.left_out) == ([newest], 1)
+    assert "1 older ones are not shown" in render.overview(snapshot)
