@@ -1,5 +1,6 @@
 """Every name in ARCHITECTURE.md exists."""
 
+import ast
 import importlib
 import re
 from pathlib import Path
@@ -55,3 +56,15 @@ def test_the_glossary_is_short_and_in_order() -> None:
     rows = re.findall(r"^\| ([^|]+) \|", TEXT[TEXT.index("## Glossary") :], re.MULTILINE)[2:]
     assert rows == sorted(rows, key=str.lower)
     assert len(rows) <= MOST_TERMS
+
+
+def test_no_public_class_name_occurs_twice() -> None:
+    """One name means one thing, so that it can be searched for and read without its module."""
+    places: dict[str, list[str]] = {}
+    for part in ("orchestrator", "analysis", "ui-scenarios", "proxy-docker", "phone-emulator"):
+        for file in (ROOT / part / "mplab").rglob("*.py"):
+            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places.setdefault(node.name, []).append(f"{file.relative_to(ROOT)}:{node.lineno}")
+    assert len(places) > 500, "the folders were found"
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

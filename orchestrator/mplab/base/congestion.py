@@ -11,7 +11,7 @@ from typing import NamedTuple
 SYSCTL = Path("/proc/sys/net/ipv4")
 
 
-class Problem(NamedTuple):
+class CongestionProblem(NamedTuple):
     """Why an algorithm cannot be used, and the remedy."""
 
     text: str
@@ -23,16 +23,16 @@ def allowed() -> list[str]:
     return (SYSCTL / "tcp_allowed_congestion_control").read_text().split()
 
 
-def problem_with(algorithm: str) -> Problem | None:
+def problem_with(algorithm: str) -> CongestionProblem | None:
     """Return why the lab's origin cannot use an algorithm; None: it can."""
     available = (SYSCTL / "tcp_available_congestion_control").read_text().split()
     if algorithm not in available:
         remedy = f"modprobe tcp_{algorithm}, or another congestion_control in the experiment"
-        return Problem(f"{algorithm} is not among {' '.join(available)}", remedy)
+        return CongestionProblem(f"{algorithm} is not among {' '.join(available)}", remedy)
     names = allowed()
     if algorithm in names:
         return None
     text = f"{algorithm} is not among the allowed ones ({' '.join(names)}): the lab's origin will use reno"
-    return Problem(
+    return CongestionProblem(
         text, f"as root: sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join([*names, algorithm])}'"
     )

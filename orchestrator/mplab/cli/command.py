@@ -1,6 +1,6 @@
 """Classes of the commands of ``mplab``: how their help and errors name options, arguments and values.
 
-A group of verbs is an `App`. In its help, a switch has no value, and the value of each other option or argument has a
+A group of verbs is a `VerbApp`. In its help, a switch has no value, and the value of each other option or argument has a
 name in capitals (``FILE``, ``NUMBER``), not a type of Python.
 """
 
@@ -45,7 +45,7 @@ class Command(TyperCommand):
         return _plain(lambda: super(Command, self).parse_args(ctx, args))
 
 
-class Group(TyperGroup):
+class VerbGroup(TyperGroup):
     """A group of verbs."""
 
     def get_params(self, ctx: Any) -> Any:  # noqa: ANN401 - as click gives it
@@ -54,13 +54,13 @@ class Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: Any) -> Any:  # noqa: ANN401 - as click gives it
         """Parse the command line. Raises typer.BadParameter, without words of pydantic."""
-        return _plain(lambda: super(Group, self).parse_args(ctx, args))
+        return _plain(lambda: super(VerbGroup, self).parse_args(ctx, args))
 
 
-class App(typer.Typer):
+class VerbApp(typer.Typer):
     """A group of verbs, to which modules add verbs by ``@app.command()``."""
 
-    def __init__(self, *, cls: type[TyperGroup] = Group, **settings: Any) -> None:  # noqa: ANN401
+    def __init__(self, *, cls: type[TyperGroup] = VerbGroup, **settings: Any) -> None:  # noqa: ANN401
         """Make a group without verbs; `settings` are those of typer."""
         super().__init__(cls=cls, **settings)
 

@@ -15,12 +15,12 @@ from mplab.base import logs, plugintrace
 from mplab.base.errors import LabNotReadyError, MplabError
 from mplab.base.extras import advice
 from mplab.base.files import kind_of_failure
-from mplab.cli.command import App
+from mplab.cli.command import VerbApp
 from mplab.cli.failure import report, wants_json
 from mplab.cli.verb_loader import add_verb, add_verbs
 from mplab.cli.verbs import ALIASES, PANELS
 
-app = App(
+app = VerbApp(
     name="mplab",
     help="Experiments on multipath transport for phones: shape and probe links, verify transports, drive apps, "
     "score the user's experience.",

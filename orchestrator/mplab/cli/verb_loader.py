@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command, get_group
 
-from mplab.cli.command import App
+from mplab.cli.command import VerbApp
 
 
 def add_verbs(app: typer.Typer, package: str, panel: str) -> None:
@@ -46,7 +46,7 @@ def add_verb(app: typer.Typer, module: str, *, panel: str | None = None, alias: 
             if group := getattr(loaded, "app", None):
                 group.info.help, group.rich_markup_mode = text, self.rich_markup_mode
                 return get_group(group).make_context(*args, **kwargs)
-            verb = App(add_completion=False, rich_markup_mode=self.rich_markup_mode)
+            verb = VerbApp(add_completion=False, rich_markup_mode=self.rich_markup_mode)
             verb.command(name, help=text)(getattr(loaded, attribute))
             return get_command(verb).make_context(*args, **kwargs)
 

@@ -19,8 +19,8 @@ from mplab.analysis.figures.run_traces import trace_of
 from mplab.analysis.figures.svgchart import Chart
 from mplab.analysis.record.links import Measurement, measurements, tolerance_of
 from mplab.analysis.record.run import Cell, Run
-from mplab.analysis.record.steps import Moment, timelines
-from mplab.analysis.report.waterfall import PHASE_TITLES, Waterfall, share, short, waterfalls
+from mplab.analysis.record.steps import StepTime, timelines
+from mplab.analysis.report.waterfall import PHASE_TITLES, WaterfallChart, share, short, waterfalls
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import DASH, data, percent, plural, printable, quantity
 from mplab.format.cell import CellRecord
@@ -45,7 +45,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 
 
 @dataclass(frozen=True)
-class CellValue:
+class ValueRow:
     """A value of a cell, and the median of its series over all ok cells, as texts."""
 
     metric: str
@@ -98,11 +98,11 @@ class CellPage:
     transport: TransportRecord | None
     record: CellRecord | None
     problems: tuple[str, ...]
-    values: tuple[CellValue, ...]
+    values: tuple[ValueRow, ...]
     steps: tuple[StepBar, ...]
     links: tuple[CellLink, ...]
     evidence: tuple[tuple[str, str], ...]
-    waterfalls: tuple[Waterfall, ...]
+    waterfalls: tuple[WaterfallChart, ...]
     pictures: tuple[str, ...]
     films: tuple[str, ...]
     charts: tuple[tuple[str, str, Chart], ...]
@@ -179,7 +179,7 @@ def cell_pages(analysis: Analysis) -> Iterator[CellPage]:
         )
 
 
-def _values(analysis: Analysis) -> Mapping[str, list[CellValue]]:
+def _values(analysis: Analysis) -> Mapping[str, list[ValueRow]]:
     """Return cell → its values, headline metrics first."""
     by_cell = defaultdict(list)
     for group in sorted(analysis.groups, key=lambda group: not group.metric.headline):
@@ -187,7 +187,7 @@ def _values(analysis: Analysis) -> Mapping[str, list[CellValue]]:
             median = series.description.median if series.description else None
             for value in series.values:
                 by_cell[value.cell].append(
-                    CellValue(
+                    ValueRow(
                         metric=group.metric.title,
                         label=group.label_text,
                         value=quantity(value.value, group.metric.unit),
@@ -213,7 +213,7 @@ def _link(run: Run, measurement: Measurement) -> CellLink:
     )
 
 
-def _steps(moments: Sequence[Moment]) -> Iterator[StepBar]:
+def _steps(moments: Sequence[StepTime]) -> Iterator[StepBar]:
     total_s = max((moment.at_s for moment in moments), default=0.0) or 1.0
     for moment in moments[:MOST_MOMENTS]:
         yield StepBar(
@@ -275,7 +275,7 @@ def _logs(cell: Cell) -> Iterator[CellFile]:
             yield CellFile(name, data(path.stat().st_size), _tail(path))
 
 
-def _files(cell: Cell, loads: Sequence[Waterfall]) -> Iterator[CellFile]:
+def _files(cell: Cell, loads: Sequence[WaterfallChart]) -> Iterator[CellFile]:
     """Yield the captures that the record of the cell lists, then the logs of page loads.
 
     The captures need not be here: the retention rules can compress or remove them, and a cluster analyses without them.

@@ -18,7 +18,7 @@ from mplab.analysis.statistics.equivalence import equivalent
 from mplab.analysis.statistics.power import LEVEL
 from mplab.analysis.statistics.summaries import Analysis, Group, Series
 from mplab.analysis.text import DASH, HARD_SPACE, Scale, decimals_apart, listed, p_text, plural, scale_of, tenths
-from mplab.analysis.verdicts.findings import Finding, GroupKey, without
+from mplab.analysis.verdicts.findings import GroupKey, PairFinding, without
 from mplab.format.experiment import TransportRecord
 
 TOO_FEW, NEITHER = "too few repetitions", "neither is better"
@@ -51,7 +51,7 @@ class HeadlineVerdict:
     amount: str = ""
     good: bool = True
     sensitivity: str = ""
-    finding: Finding | None = None
+    finding: PairFinding | None = None
     without_flagged: tuple[int, float | None] | None = None
 
     @property
@@ -73,7 +73,7 @@ class HeadlineAnswer:
     warnings: tuple[str, ...]
 
 
-def answers(analysis: Analysis, findings: Mapping[GroupKey, Finding]) -> list[HeadlineAnswer]:
+def answers(analysis: Analysis, findings: Mapping[GroupKey, PairFinding]) -> list[HeadlineAnswer]:
     """Return an answer per headline metric, scenario and link, in the order of the experiment.
 
     A metric that has values of only one transport is left out, unless neither lower nor higher values are better.
@@ -113,7 +113,7 @@ def flagged_cells(run: Run) -> frozenset[str]:
     )
 
 
-def verdict_text(finding: Finding | None) -> str:
+def verdict_text(finding: PairFinding | None) -> str:
     """Return the verdict in one or two words; "" without a finding."""
     if finding is None:
         return ""
@@ -146,7 +146,7 @@ def _alike(analysis: Analysis) -> set[str]:
     return {activity for activity, labels in scenarios.items() if len(labels) > 1}
 
 
-def _verdict(finding: Finding, place: str, flagged: frozenset[str], *, named: bool) -> HeadlineVerdict:
+def _verdict(finding: PairFinding, place: str, flagged: frozenset[str], *, named: bool) -> HeadlineVerdict:
     group, sample, reference = finding.group, finding.sample, finding.reference
     scale = _scale(group)
     amount, good = _difference(finding)
@@ -178,7 +178,7 @@ def _verdict(finding: Finding, place: str, flagged: frozenset[str], *, named: bo
     )
 
 
-def _reasons(finding: Finding, scale: Scale) -> list[str]:
+def _reasons(finding: PairFinding, scale: Scale) -> list[str]:
     """Return the sentences that explain the verdict."""
     zone = f"the smallest effect of interest, {scale_of(scale.unit, ()).text(finding.smallest * scale.factor)}"
     if finding.verdict == "better":
@@ -197,7 +197,7 @@ def _reasons(finding: Finding, scale: Scale) -> list[str]:
     return [start + (f"; {_about(finding.needed)} would tell." if finding.needed else ".")]
 
 
-def _also_near(finding: Finding) -> list[str]:
+def _also_near(finding: PairFinding) -> list[str]:
     """Return a sentence with the multipath transports that were not shown to be worse than the winner."""
     winner = finding.winner
     if winner is None or winner is not finding.sample or winner.transport.single_path:
@@ -214,7 +214,7 @@ def _also_near(finding: Finding) -> list[str]:
     return [f"Not shown to be worse than {winner.transport.title}: {listed(near)}."] if near else []
 
 
-def _p(finding: Finding) -> str:
+def _p(finding: PairFinding) -> str:
     corrected = f", corrected for {plural(finding.tests, 'comparison')}" if finding.tests > 1 else ""
     return p_text(finding.p, "p") + corrected
 
@@ -223,7 +223,7 @@ def _about(needed: int) -> str:
     return f"about {needed} repetitions" if needed <= MOST_NEEDED else f"more than {MOST_NEEDED} repetitions"
 
 
-def _difference(finding: Finding) -> tuple[str, bool]:
+def _difference(finding: PairFinding) -> tuple[str, bool]:
     """Return (difference of the sample from the reference in words, whether the sample is on the better side)."""
     group = finding.group
     delta = _median(finding.sample) - _median(finding.reference)
@@ -247,7 +247,7 @@ def _absolute(value: float, unit: str) -> str:
     return f"{value:.1f} percentage points" if unit == "%" else scale_of(unit, (value,)).text(value)
 
 
-def _interval(finding: Finding) -> str:
+def _interval(finding: PairFinding) -> str:
     """Return the 95 % interval of the difference in words."""
     group = finding.group
     relative, interval = finding.relative, finding.relative_interval
@@ -272,7 +272,7 @@ def _ends(interval: Interval, unit: str) -> str:
     return f"{scale.number(interval.low)} to {scale.number(interval.high)}{name}"
 
 
-def _sensitivity(finding: Finding, flagged: frozenset[str]) -> tuple[str, tuple[int, float | None] | None]:
+def _sensitivity(finding: PairFinding, flagged: frozenset[str]) -> tuple[str, tuple[int, float | None] | None]:
     """Return what the difference is without the flagged cells: (sentence, (number of them, improvement))."""
     group = finding.group
     own = {value.cell for series in group.measured for value in series.values} & flagged
@@ -297,7 +297,7 @@ def _sizes(group: Group) -> str:
     return str(sizes[0]) if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
 
 
-def _verdict_of_many(panel: Sequence[Group], found: Sequence[Finding], place: str) -> HeadlineVerdict:
+def _verdict_of_many(panel: Sequence[Group], found: Sequence[PairFinding], place: str) -> HeadlineVerdict:
     """Return the answer for a metric with many values of a label: the number of values with each verdict."""
     first = panel[0]
     names = " and ".join(name for name, _ in first.labels)

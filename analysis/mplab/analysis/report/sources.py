@@ -8,7 +8,7 @@ from mplab.analysis.text import slug
 
 
 @dataclass(frozen=True)
-class Source:
+class Reference:
     """A paper, book or standard.
 
     Attributes:
@@ -42,35 +42,35 @@ class Source:
 
 
 PAPERS = (
-    Source(
+    Reference(
         "baerts2015",
         "Matthieu Baerts, Quentin De Coninck",
         "Multipath TCP with real smartphone applications",
         "Master's thesis, Université catholique de Louvain, École polytechnique de Louvain, June 2015",
         url="https://dial.uclouvain.be/memoire/ucl/object/thesis:366",
     ),
-    Source(
+    Reference(
         "nikravesh2016",
         "Ashkan Nikravesh, Yihua Guo, Feng Qian, Z. Morley Mao, Subhabrata Sen",
         "An in-depth understanding of multipath TCP on mobile devices: measurement and system design",
         "International Conference on Mobile Computing and Networking (MobiCom '16), New York City, ACM, October 2016",
         "10.1145/2973750.2973769",
     ),
-    Source(
+    Reference(
         "han2015",
         "Bo Han, Feng Qian, Shuai Hao, Lusheng Ji",
         "An anatomy of mobile web performance over multipath TCP",
         "Conference on Emerging Networking Experiments and Technologies (CoNEXT '15), Heidelberg, ACM, December 2015",
         "10.1145/2716281.2836090",
     ),
-    Source(
+    Reference(
         "deng2014",
         "Shuo Deng, Ravi Netravali, Anirudh Sivaraman, Hari Balakrishnan",
         "WiFi, LTE, or both? Measuring multi-homed wireless Internet performance",
         "Internet Measurement Conference (IMC '14), ACM, November 2014, pages 181–194",
         "10.1145/2663716.2663727",
     ),
-    Source(
+    Reference(
         "adarsh2019",
         "Vivek Adarsh, Paul Schmitt, Elizabeth Belding",
         "MPTCP performance over heterogeneous subpaths",
@@ -80,96 +80,96 @@ PAPERS = (
 """Papers whose experiments mplab reproduces; docs/sources.md lists them."""
 
 STATISTICS = (
-    Source(
+    Reference(
         "Benjamini & Hochberg 1995",
         "Yoav Benjamini, Yosef Hochberg",
         "Controlling the false discovery rate: a practical and powerful approach to multiple testing",
         "Journal of the Royal Statistical Society B 57(1), 1995, pages 289–300",
         "10.1111/j.2517-6161.1995.tb02031.x",
     ),
-    Source(
+    Reference(
         "Cliff 1993",
         "Norman Cliff",
         "Dominance statistics: ordinal analyses to answer ordinal questions",
         "Psychological Bulletin 114(3), 1993, pages 494–509",
         "10.1037/0033-2909.114.3.494",
     ),
-    Source(
+    Reference(
         "Doksum 1974",
         "Kjell Doksum",
         "Empirical probability plots and statistical inference for nonlinear models in the two-sample case",
         "The Annals of Statistics 2(2), 1974, pages 267–277",
         "10.1214/aos/1176342662",
     ),
-    Source(
+    Reference(
         "Efron & Tibshirani 1993",
         "Bradley Efron, Robert J. Tibshirani",
         "An introduction to the bootstrap",
         "Chapman & Hall, 1993",
         "10.1007/978-1-4899-4541-9",
     ),
-    Source(
+    Reference(
         "Fleming & Wallace 1986",
         "Philip J. Fleming, John J. Wallace",
         "How not to lie with statistics: the correct way to summarize benchmark results",
         "Communications of the ACM 29(3), 1986, pages 218–221",
         "10.1145/5666.5673",
     ),
-    Source(
+    Reference(
         "Hodges & Lehmann 1963",
         "Joseph L. Hodges, Erich L. Lehmann",
         "Estimates of location based on rank tests",
         "The Annals of Mathematical Statistics 34(2), 1963, pages 598–611",
         "10.1214/aoms/1177704172",
     ),
-    Source(
+    Reference(
         "Hollander & Wolfe 1999",
         "Myles Hollander, Douglas A. Wolfe",
         "Nonparametric statistical methods, second edition",
         "Wiley, 1999, ISBN 978-0-471-19045-5",
     ),
-    Source(
+    Reference(
         "Hyndman & Fan 1996",
         "Rob J. Hyndman, Yanan Fan",
         "Sample quantiles in statistical packages",
         "The American Statistician 50(4), 1996, pages 361–365",
         "10.1080/00031305.1996.10473566",
     ),
-    Source(
+    Reference(
         "Kolmogorov 1933",
         "Andrei N. Kolmogorov",
         "Sulla determinazione empirica di una legge di distribuzione",
         "Giornale dell'Istituto Italiano degli Attuari 4, 1933, pages 83–91",
     ),
-    Source(
+    Reference(
         "Lakens 2017",
         "Daniël Lakens",
         "Equivalence tests: a practical primer for t tests, correlations, and meta-analyses",
         "Social Psychological and Personality Science 8(4), 2017, pages 355–362",
         "10.1177/1948550617697177",
     ),
-    Source(
+    Reference(
         "Mann & Whitney 1947",
         "Henry B. Mann, Donald R. Whitney",
         "On a test of whether one of two random variables is stochastically larger than the other",
         "The Annals of Mathematical Statistics 18(1), 1947, pages 50–60",
         "10.1214/aoms/1177730491",
     ),
-    Source(
+    Reference(
         "Noether 1987",
         "Gottfried E. Noether",
         "Sample size determination for some common nonparametric tests",
         "Journal of the American Statistical Association 82(398), 1987, pages 645–647",
         "10.1080/01621459.1987.10478478",
     ),
-    Source(
+    Reference(
         "Romano et al. 2006",
         "Jeanine Romano, Jeffrey D. Kromrey, Jesse Coraggio, Jeff Skowronek",
         "Appropriate statistics for ordinal level data: should we really be using t-test and Cohen's d for evaluating "
         "group differences on the NSSE and other surveys?",
         "Annual meeting of the Florida Association of Institutional Research, 2006",
     ),
-    Source(
+    Reference(
         "Schuirmann 1987",
         "Donald J. Schuirmann",
         "A comparison of the two one-sided tests procedure and the power approach for assessing the equivalence of "
@@ -177,19 +177,19 @@ STATISTICS = (
         "Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987, pages 657–680",
         "10.1007/BF01068419",
     ),
-    Source(
+    Reference(
         "Smirnov 1939",
         "Nikolai V. Smirnov",
         "On the estimation of the discrepancy between empirical curves of distribution for two independent samples",
         "Bulletin Mathématique de l'Université de Moscou 2(2), 1939",
     ),
-    Source(
+    Reference(
         "Westfall & Young 1993",
         "Peter H. Westfall, S. Stanley Young",
         "Resampling-based multiple testing: examples and methods for p-value adjustment",
         "Wiley, 1993, ISBN 978-0-471-55761-6",
     ),
-    Source(
+    Reference(
         "Wilcoxon 1945",
         "Frank Wilcoxon",
         "Individual comparisons by ranking methods",
@@ -199,12 +199,14 @@ STATISTICS = (
 )
 
 
-def _rfc(number: int, authors: str, title: str, year: int) -> Source:
-    return Source(f"RFC {number}", authors, title, f"IETF, {year}", f"10.17487/RFC{number}")
+def _rfc(number: int, authors: str, title: str, year: int) -> Reference:
+    return Reference(f"RFC {number}", authors, title, f"IETF, {year}", f"10.17487/RFC{number}")
 
 
-def _w3c(key: str, name: str) -> Source:
-    return Source(f"W3C {key}", "World Wide Web Consortium", key, "Web standard", url=f"https://www.w3.org/TR/{name}/")
+def _w3c(key: str, name: str) -> Reference:
+    return Reference(
+        f"W3C {key}", "World Wide Web Consortium", key, "Web standard", url=f"https://www.w3.org/TR/{name}/"
+    )
 
 
 STANDARDS = (
@@ -244,12 +246,12 @@ class Citations:
         if place < len(text):
             yield text[place:], ""
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[Reference]:
         """Return the sources that the page has cited so far, in the order of `SOURCES`."""
         return [source for key, source in SOURCES.items() if key in self._cited]
 
 
-def markdown(sources: Iterable[Source]) -> str:
+def markdown(sources: Iterable[Reference]) -> str:
     """Return a Markdown table of sources: short name, and reference with its link."""
     rows = ["| short name | reference |", "| --- | --- |"]
     for source in sources:

@@ -12,7 +12,7 @@ from mplab.analysis.statistics.summaries import Analysis, Group, Series, Unpaire
 from mplab.analysis.text import number, spread, tenths
 from mplab.analysis.verdicts.budgets import JudgedLimit, judge_limits, measured_in
 from mplab.analysis.verdicts.claims import Outcome, outcomes
-from mplab.analysis.verdicts.findings import Finding, GroupKey, find
+from mplab.analysis.verdicts.findings import GroupKey, PairFinding, find
 from mplab.format.record import json_of
 
 
@@ -32,7 +32,7 @@ class Conclusions:
     answers: tuple[HeadlineAnswer, ...]
     claims: tuple[Outcome, ...]
     budgets: tuple[JudgedLimit, ...]
-    findings: Mapping[GroupKey, Finding]
+    findings: Mapping[GroupKey, PairFinding]
 
 
 def conclude(analysis: Analysis) -> Conclusions:
@@ -190,7 +190,7 @@ def _row(group: SummaryGroup, series: SummarySeries) -> SummaryRow:
     )
 
 
-def _group(group: Group, finding: Finding | None) -> dict[str, object]:
+def _group(group: Group, finding: PairFinding | None) -> dict[str, object]:
     return {
         "scenario": group.scenario,
         "link": group.link,

@@ -44,7 +44,7 @@ class Jump:
 
 
 @dataclass(frozen=True)
-class Line:
+class TrendLine:
     """The series of one transport in a chart; ``shift`` moves its marks sideways, pixels."""
 
     look: TransportRecord
@@ -69,7 +69,7 @@ class TrendPanel:
     unit: str
     y: ChartAxis
     x: ChartAxis
-    lines: tuple[Line, ...]
+    lines: tuple[TrendLine, ...]
     rows: tuple[tuple[str, str, str, tuple[str, ...]], ...]
     """(date, run, link to the report or "", values of the transports) of each run, oldest first."""
 
@@ -190,7 +190,7 @@ def _line(
     shift: float,
     axes: tuple[ChartAxis, ChartAxis, Scale],
     reports: Mapping[str, str],
-) -> Line:
+) -> TrendLine:
     x, y, scale = axes
 
     def height(value: float) -> float:
@@ -206,7 +206,7 @@ def _line(
             )
             dots.append(Dot(*place, title, reports.get(point.run_id, "")))
     words = [history.word(change) for change in history.changes]
-    return Line(
+    return TrendLine(
         look=look,
         marker=marker_path(look.marker),
         shift=shift,

@@ -32,7 +32,7 @@ from mplab.analysis.text import (
     tenths,
 )
 from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
-from mplab.analysis.verdicts.findings import Finding, GroupKey
+from mplab.analysis.verdicts.findings import GroupKey, PairFinding
 from mplab.format.experiment import TransportRecord
 from mplab.format.link import interface_title
 from mplab.format.runevents import CellRetried
@@ -101,7 +101,7 @@ class LinkRow:
     good: bool
 
 
-def metric_tables(analysis: Analysis, findings: Mapping[GroupKey, Finding]) -> list[MetricTable]:
+def metric_tables(analysis: Analysis, findings: Mapping[GroupKey, PairFinding]) -> list[MetricTable]:
     """Return a table for each scenario, link and metric."""
     return [_metric_table(panel, findings) for panel in analysis.panels()]
 
@@ -297,7 +297,7 @@ def warnings(analysis: Analysis) -> list[str]:
     return sentences
 
 
-def _metric_table(panel: Sequence[Group], findings: Mapping[GroupKey, Finding]) -> MetricTable:
+def _metric_table(panel: Sequence[Group], findings: Mapping[GroupKey, PairFinding]) -> MetricTable:
     first = panel[0]
     scale = scale_of(
         first.metric.unit, [s.description.median for group in panel for s in group.series if s.description is not None]

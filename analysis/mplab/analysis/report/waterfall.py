@@ -33,7 +33,7 @@ class RequestBar:
 
 
 @dataclass(frozen=True)
-class Waterfall:
+class WaterfallChart:
     """The requests of a page load, and (name and time, left in percent) of the page's events."""
 
     file: str
@@ -44,14 +44,14 @@ class Waterfall:
     problem: str
 
 
-def waterfalls(cell: Cell) -> Iterator[Waterfall]:
+def waterfalls(cell: Cell) -> Iterator[WaterfallChart]:
     """Yield the waterfall of each page load of a cell."""
     left = MOST_REQUESTS
     for load in page_loads(cell):
         total_ms = load.end_ms or 1.0
         shown = load.requests[:left]
         left -= len(shown)
-        yield Waterfall(
+        yield WaterfallChart(
             file=load.file,
             duration=_milliseconds(load.end_ms),
             requests=tuple(_request(request, total_ms) for request in shown),

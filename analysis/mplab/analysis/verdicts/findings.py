@@ -23,7 +23,7 @@ GroupKey: TypeAlias = tuple[str, str, str, Labels]
 
 
 @dataclass(frozen=True)
-class Finding:
+class PairFinding:
     """The comparison of two transports of a group, with its verdict.
 
     Attributes:
@@ -89,7 +89,7 @@ def smallest_effect(metric: Metric, reference: float, smallest: SmallestEffect) 
     return max(relative, time) if time is not None else relative
 
 
-def find(groups: Sequence[Group], smallest: SmallestEffect) -> dict[GroupKey, Finding]:
+def find(groups: Sequence[Group], smallest: SmallestEffect) -> dict[GroupKey, PairFinding]:
     """Return key of the group → finding, for each group with a better side and values of two transports."""
     tests = {headline: _tests(groups, headline=headline) for headline in (True, False)}
     found = ((group.key, _find(group, smallest, tests[group.metric.headline])) for group in groups)
@@ -97,7 +97,7 @@ def find(groups: Sequence[Group], smallest: SmallestEffect) -> dict[GroupKey, Fi
 
 
 def without(group: Group, cells: Collection[str]) -> float | None:
-    """Return what `Finding.relative` of the group is without the values of some cells.
+    """Return what `PairFinding.relative` of the group is without the values of some cells.
 
     The best multipath transport and the best single path are chosen again. None if a kind has no value left.
     """
@@ -114,7 +114,7 @@ def _tests(groups: Sequence[Group], *, headline: bool) -> int:
     return sum(contrast.p is not None for contrast in family) or len(family)
 
 
-def _find(group: Group, smallest: SmallestEffect, tests: int) -> Finding | None:
+def _find(group: Group, smallest: SmallestEffect, tests: int) -> PairFinding | None:
     pair = _pair(group.measured, group.metric)
     if pair is None:
         return None
@@ -122,7 +122,7 @@ def _find(group: Group, smallest: SmallestEffect, tests: int) -> Finding | None:
     own, other = sample.by_block, reference.by_block
     blocks = sorted(set(own) & set(other))
     effect = smallest_effect(group.metric, median(reference.numbers), smallest)
-    finding = Finding(
+    finding = PairFinding(
         group, sample, reference, "too few", None, len(blocks), None, None, None, effect, None, tests, None
     )
     if not blocks:

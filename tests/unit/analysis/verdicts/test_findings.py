@@ -17,7 +17,7 @@ from mplab.analysis.statistics.paired import (
 )
 from mplab.analysis.statistics.power import needed_pairs
 from mplab.analysis.statistics.summaries import CellValue, Group, Series
-from mplab.analysis.verdicts.findings import Finding, find, smallest_effect, without
+from mplab.analysis.verdicts.findings import PairFinding, find, smallest_effect, without
 from mplab.format.experiment import SmallestEffect, TransportRecord
 
 TIME = Metric("time", "Time", "s", "lower", headline=True)
@@ -77,7 +77,7 @@ def together(groups: Sequence[Group]) -> list[Group]:
 
 def finding_of(
     values: Mapping[str, Sequence[float]], smallest: SmallestEffect = DEFAULT, metric: Metric = TIME
-) -> Finding:
+) -> PairFinding:
     (finding,) = find([group_of(values, metric)], smallest).values()
     return finding
 
@@ -173,7 +173,7 @@ def test_flagged_cells_can_be_left_out() -> None:
     assert without(group, {f"mptcp-{r}" for r in range(1, 6)}) is None
 
 
-def runs(seed: int, count: int, n: int, *, sd: float, shift: float, groups: int) -> Iterator[list[Finding]]:
+def runs(seed: int, count: int, n: int, *, sd: float, shift: float, groups: int) -> Iterator[list[PairFinding]]:
     """Yield the findings of simulated runs: two equal single paths, and Multipath TCP that takes ``shift`` longer."""
     rng = np.random.default_rng(seed)
     for _ in range(count):

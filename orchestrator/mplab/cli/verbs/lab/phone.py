@@ -11,7 +11,7 @@ import typer
 
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.base.lock import resource_lock
-from mplab.cli.command import App
+from mplab.cli.command import VerbApp
 from mplab.cli.options import JsonOption
 from mplab.cli.output import out, print_json, table
 from mplab.drivers.phone.adb import AdbPhone, adb_server, settings_of
@@ -22,7 +22,7 @@ from mplab.drivers.phone.settings import AdbPhoneFile
 from mplab.drivers.transport import chances
 from mplab.userfiles.labs.lab import load_lab
 
-app = App(no_args_is_help=True)
+app = VerbApp(no_args_is_help=True)
 
 _USB_S = 1.5
 """Time, in seconds, that an adb server takes to detect USB devices."""

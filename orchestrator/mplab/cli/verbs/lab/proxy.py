@@ -9,14 +9,14 @@ import typer
 from rich.text import Text
 
 from mplab.base.errors import InputError, LabNotReadyError
-from mplab.cli.command import App
+from mplab.cli.command import VerbApp
 from mplab.cli.options import JsonOption, check_name
 from mplab.cli.output import err, out, print_json, table
 from mplab.drivers.proxy import by_hand_drivers
 from mplab.drivers.proxy.byhand import ByHand, Chosen, ServiceState
 from mplab.userfiles.labs.lab import load_lab
 
-app = App(no_args_is_help=True)
+app = VerbApp(no_args_is_help=True)
 
 _PARTS = tuple(dict.fromkeys(part for driver in by_hand_drivers().values() for part in driver.parts))
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from mplab.base.errors import InputError
 from mplab.base.paths import INTERFACES
 from mplab.base.undo import UndoJournal
-from mplab.cli.command import App
+from mplab.cli.command import VerbApp
 from mplab.cli.options import JsonOption, LinkOrFileOption, check_name, one_link
 from mplab.cli.output import err, out, print_json
 from mplab.drivers.shaper.attached import AttachedShaper
@@ -26,7 +26,7 @@ from mplab.userfiles.labs.labuse import LabUse
 from mplab.userfiles.labs.machines import ShapingMachine, abilities
 from mplab.userfiles.strict.check import raise_lines
 
-app = App(no_args_is_help=True)
+app = VerbApp(no_args_is_help=True)
 
 LabArgument = Annotated[Path, typer.Argument(help="Lab file (YAML).", show_default=False)]
 RouterOption = Annotated[

@@ -13,7 +13,7 @@ from mplab.analysis.results.index import NAME, TRACES, Updated, update
 from mplab.analysis.results.index import export as write
 from mplab.analysis.results.index import query as ask
 from mplab.base.errors import InputError
-from mplab.cli.command import App
+from mplab.cli.command import VerbApp
 from mplab.cli.options import JsonOption, RunsOption, check_name
 from mplab.cli.output import err, escaped, out, output_file, print_json, table
 from mplab.run.run_directory import RUNS
@@ -21,7 +21,7 @@ from mplab.run.run_directory import RUNS
 MAX_ROWS = 500
 """Maximum number of rows that are printed; ``--json`` and ``export`` have all."""
 
-app = App(no_args_is_help=True)
+app = VerbApp(no_args_is_help=True)
 
 IndexOption = Annotated[
     Path | None,

@@ -16,7 +16,7 @@ from mplab.campaign.retention import apply_retention, plan_retention
 from mplab.campaign.systemd import Nightly, Scope, folder_of, units
 from mplab.campaign.systemd import install as install_units
 from mplab.campaign.systemd import uninstall as uninstall_units
-from mplab.cli.command import App, Group
+from mplab.cli.command import VerbApp, VerbGroup
 from mplab.cli.options import JsonOption, RunsOption, meant
 from mplab.cli.output import a_folder, counted, duration, err, out, print_json, table
 from mplab.cli.verbs.experiments.campaign.display import CampaignDisplay, campaign_table
@@ -54,7 +54,7 @@ SystemOption = Annotated[
 ]
 
 
-class _RunByDefault(Group):
+class _RunByDefault(VerbGroup):
     """Group of verbs in which ``mplab campaign FILE`` means ``mplab campaign run FILE``."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as it is given
@@ -63,7 +63,7 @@ class _RunByDefault(Group):
         return super().resolve_command(ctx, args)
 
 
-app = App(cls=_RunByDefault, no_args_is_help=True)
+app = VerbApp(cls=_RunByDefault, no_args_is_help=True)
 
 
 @app.command()

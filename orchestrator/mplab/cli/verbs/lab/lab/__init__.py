@@ -12,7 +12,7 @@ import typer
 
 from mplab.base.enter import NOTHING, lab_process
 from mplab.base.paths import RMNET, WLAN
-from mplab.cli.command import App
+from mplab.cli.command import VerbApp
 from mplab.cli.options import (
     JsonOption,
     LabOption,
@@ -37,7 +37,7 @@ from mplab.userfiles.labs.labuse import find_lab
 
 _CONGESTION_CONTROL = "cubic"
 
-app = App(no_args_is_help=True)
+app = VerbApp(no_args_is_help=True)
 
 
 @app.command()

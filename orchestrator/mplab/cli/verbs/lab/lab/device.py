@@ -10,7 +10,7 @@ import typer
 from mplab.base.errors import InputError
 from mplab.base.nodes import Node
 from mplab.base.suggest import unknown
-from mplab.cli.command import App
+from mplab.cli.command import VerbApp
 from mplab.cli.options import JsonOption
 from mplab.cli.output import out, print_json, table
 from mplab.device import Device, DeviceSettings
@@ -20,7 +20,7 @@ from mplab.device.faults import FAULTS, describe, parameters_of
 from mplab.device.settings import Trust
 from mplab.lab.find import find_node
 
-app = App(invoke_without_command=True)
+app = VerbApp(invoke_without_command=True)
 
 _TRUST = ("any", "listed", "nobody")
 _POLL_S = 0.2

@@ -7,7 +7,7 @@ import typer
 
 from mplab.base.errors import InputError
 from mplab.base.files import explained
-from mplab.cli.command import App
+from mplab.cli.command import VerbApp
 from mplab.cli.options import JsonOption, complete_links, is_file, links_of, one_link
 from mplab.cli.output import err, out, output_file, print_json, table
 from mplab.cli.verbs.parts.links.drawing import TITLES, text_drawing, write_figure
@@ -20,7 +20,7 @@ from mplab.lab.catalog import LINKS_DIR
 from mplab.userfiles.labs.machines import emulator
 from mplab.userfiles.links.link import file_of, list_links, load_link, load_links, read_link_file
 
-app = App(invoke_without_command=True)
+app = VerbApp(invoke_without_command=True)
 
 _MOST_CHANGES = 40
 _FULL_PACKET_BYTES = 1500

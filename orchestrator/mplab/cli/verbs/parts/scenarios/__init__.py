@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from mplab.analysis.scores.plugins import load, register
 from mplab.base.errors import InputError
 from mplab.base.paths import WLAN
-from mplab.cli.command import App
+from mplab.cli.command import VerbApp
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
 from mplab.cli.output import duration, err, out, output_folder, print_json, table
 from mplab.cli.run_display import RunDisplay
@@ -25,7 +25,7 @@ from mplab.userfiles.experiments.explain import parameters_of
 from mplab.userfiles.strict.check import Checker
 from mplab.userfiles.strict.yaml import parse_yaml
 
-app = App(invoke_without_command=True)
+app = VerbApp(invoke_without_command=True)
 CHECKS = Path("runs") / "checks"
 _BETTER = {"lower": "less", "higher": "more", "neither": "neither"}
 
