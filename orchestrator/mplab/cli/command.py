@@ -1,7 +1,7 @@
 """Classes of the commands of ``mplab``: how their help and errors name options, arguments and values.
 
-A group of verbs is a `VerbApp`. In its help, a switch has no value, and the value of each other option or argument has a
-name in capitals (``FILE``, ``NUMBER``), not a type of Python.
+A group of verbs is a `VerbApp`. In its help, a switch has no value, and the value of each other option or argument has
+a name in capitals (``FILE``, ``NUMBER``), not a type of Python.
 """
 
 from collections.abc import Callable
