@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import isclose
 
 MINUS = "\N{MINUS SIGN}"
 HARD_SPACE = "\N{NO-BREAK SPACE}"
@@ -134,7 +135,7 @@ def tenths(fraction: float | None, *, sign: bool = False) -> str:
 def decimals_apart(value: float, *bounds: float) -> int:
     """Return the number of decimals, 1 to 3, with which ``value`` is shown to differ from its bounds, unless equal."""
     for decimals in (1, 2):
-        if all(bound == value or round(bound, decimals) != round(value, decimals) for bound in bounds):
+        if all(isclose(bound, value) or round(bound, decimals) != round(value, decimals) for bound in bounds):
             return decimals
     return 3
 

@@ -24,6 +24,12 @@ MOST_BYTES = 32 << 20
 MOST_LOADS = 60
 """Maximum number of page loads of a cell that are read."""
 
+MOST_BYTES_IN_ALL = 64 << 20
+"""Maximum size of all page loads of a cell that are read, bytes."""
+
+MOST_ENTRIES, MOST_EVENTS = 5000, 50_000
+"""Maximum number of requests in a HAR file, and of events in a log of events, that is read."""
+
 PHASES = ("blocked", "dns", "connect", "ssl", "send", "wait", "receive")
 """Phases of a request in their order, with HAR's names. Here, ``connect`` does not include ``ssl``."""
 
@@ -80,17 +86,24 @@ def page_loads(cell: Cell) -> list[PageLoad]:
     if cell.directory is None:
         return []
     readers = ((HAR, "*.har", _of_har), (NETWORK, "*.json", _of_events))
-    return [
-        _read(path, f"{folder}/{path.name}", reader)
+    files = (
+        (path, f"{folder}/{path.name}", reader)
         for folder, pattern, reader in readers
-        for path in islice(sorted((cell.directory / folder).glob(pattern)), MOST_LOADS)
+        for path in sorted((cell.directory / folder).glob(pattern))
         if path.is_file() and not path.is_symlink()
-    ]
+    )
+    loads, left = [], MOST_BYTES_IN_ALL
+    for path, name, reader in islice(files, MOST_LOADS):
+        size = path.stat().st_size
+        if size > min(MOST_BYTES, left):
+            loads.append(PageLoad(name, problem=f"not read: more than {min(MOST_BYTES, left) >> 20} MiB"))
+            continue
+        left -= size
+        loads.append(_read(path, name, reader))
+    return loads
 
 
 def _read(path: Path, name: str, reader: "_Reader") -> PageLoad:
-    if path.stat().st_size > MOST_BYTES:
-        return PageLoad(name, problem=f"larger than {MOST_BYTES >> 20} MiB")
     try:
         requests, marks = reader(parse_json(path.read_bytes()))
     except (ValidationError, ValueError, OSError, OverflowError):
@@ -137,8 +150,8 @@ class _HarPage(BaseModel):
 
 
 class _HarLog(BaseModel):
-    pages: list[_HarPage] = []
-    entries: list[_HarEntry] = []
+    pages: Annotated[list[_HarPage], Field(max_length=MOST_ENTRIES)] = []
+    entries: Annotated[list[_HarEntry], Field(max_length=MOST_ENTRIES)] = []
 
 
 class _Har(BaseModel):
@@ -214,7 +227,7 @@ class _NetworkEvent(BaseModel):
 
 
 class _NetworkLog(BaseModel):
-    events: list[_NetworkEvent]
+    events: Annotated[list[_NetworkEvent], Field(max_length=MOST_EVENTS)]
 
 
 def _of_events(content: Json) -> _Parts:

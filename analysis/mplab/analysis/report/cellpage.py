@@ -127,7 +127,7 @@ class CellPage:
 
 def page_name(cell: str) -> str:
     """Return the file name of a cell's page in the folder `FOLDER`."""
-    return f"{cell}.html"
+    return f"{cell}.html" if cell != "index" else "index.cell.html"
 
 
 def render_pages(analysis: Analysis, environment: Environment) -> Iterator[tuple[str, str]]:

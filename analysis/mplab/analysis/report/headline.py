@@ -190,11 +190,12 @@ def _reasons(finding: PairFinding, scale: Scale) -> list[str]:
         if not finding.pairs:
             return ["Too few repetitions: no block has values of both."]
         return [f"Too few repetitions for a verdict: it needs at least{HARD_SPACE}{finding.needed}."]
+    why = f"neither a difference ({_p(finding)}) nor equivalence is shown"
     if finding.p is not None and finding.p <= LEVEL:
-        start = f"Undecided: there is a difference ({_p(finding)}), but it may be smaller than {zone}"
-        return [start + (f"; {_about(finding.needed)} would tell." if finding.needed else ".")]
-    start = f"Undecided: neither a difference ({_p(finding)}) nor equivalence is shown"
-    return [start + (f"; {_about(finding.needed)} would tell." if finding.needed else ".")]
+        if finding.shift is not None and abs(finding.shift) >= finding.smallest:
+            return ["Undecided: medians and differences by block have opposite signs, because values are missing."]
+        why = f"there is a difference ({_p(finding)}), but it may be smaller than {zone}"
+    return [f"Undecided: {why}" + (f"; {_about(finding.needed)} would tell." if finding.needed else ".")]
 
 
 def _also_near(finding: PairFinding) -> list[str]:
@@ -227,6 +228,8 @@ def _difference(finding: PairFinding) -> tuple[str, bool]:
     """Return (difference of the sample from the reference in words, whether the sample is on the better side)."""
     group = finding.group
     delta = _median(finding.sample) - _median(finding.reference)
+    if finding.shift is not None and not finding.by_medians:
+        delta = finding.shift
     good = delta <= 0 if group.metric.better == "lower" else delta >= 0
     if delta == 0:
         return "the same", good

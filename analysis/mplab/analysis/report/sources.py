@@ -184,6 +184,13 @@ STATISTICS = (
         "Bulletin Mathématique de l'Université de Moscou 2(2), 1939",
     ),
     Reference(
+        "Wallace 1959",
+        "David L. Wallace",
+        "Bounds on normal approximations to Student's and the chi-square distributions",
+        "The Annals of Mathematical Statistics 30(4), 1959, pages 1121–1130",
+        "10.1214/aoms/1177706096",
+    ),
+    Reference(
         "Westfall & Young 1993",
         "Peter H. Westfall, S. Stanley Young",
         "Resampling-based multiple testing: examples and methods for p-value adjustment",

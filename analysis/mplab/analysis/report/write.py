@@ -1,6 +1,7 @@
 """Write the folder ``report`` of a run: the page, figures (SVG), data (CSV) and ``summary.json``."""
 
 import re
+import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -280,5 +281,9 @@ def _glossary(analysis: Analysis) -> list[tuple[str, ...]]:
 def _remove_others(folder: Path, keep: set[str]) -> None:
     if folder.is_dir():
         for path in folder.iterdir():
-            if path.name not in keep:
+            if path.name in keep:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
                 path.unlink()

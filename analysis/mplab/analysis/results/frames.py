@@ -375,6 +375,7 @@ def _text(value: object) -> str | None:
 def _time(text: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None
+    return moment if 1970 <= moment.year < 9000 else None

@@ -4,7 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, ConfigDict, Field, ValidationError
 
 from mplab.analysis.errors import NotAnalysedError, TablesError
 from mplab.analysis.files import parse_json
@@ -55,7 +55,8 @@ class SummaryContrast(_Part):
     shift: float
     interval: Ends = None
     p: float | None = None
-    p_family: float | None = None
+    p_family: float | None = Field(None, validation_alias=AliasChoices("p_family", "p_holm"))
+    """Corrected p; reports of older versions corrected it by Holm's method."""
     p_bh: float | None = None
     dominance: float | None = None
     cliffs_delta: float | None = None

@@ -16,6 +16,8 @@ FEWEST = 2
 """Minimum number of runs before and after each change."""
 
 SHUFFLES = 1999
+SHUFFLES_OF_FEW, FEW = 19_999, 12
+"""Number of permutations of up to `FEW` runs: the smallest possible p is near `LEVEL`."""
 
 FEWEST_RUNS = next(n for n in count(2 * FEWEST) if 2 / comb(n, n // 2) <= LEVEL)
 """Minimum number of runs of a series for a verdict: with fewer, not even two separate halves can reach `LEVEL`."""
@@ -44,9 +46,9 @@ def change_points(values: Sequence[float], seed: int, level: float = LEVEL) -> l
 
     The method is binary segmentation (Vostrikova 1981). Its statistic is the largest standardised difference between
     the mean before a run and the mean from this run on (likelihood ratio of Hinkley 1970), in standard deviations of
-    the tested values. Its p is the share of `SHUFFLES` random permutations of the values whose statistic is at least as
-    large. The test assumes no distribution, only that values without a change are exchangeable. A drift appears as one
-    or more changes.
+    the tested values. Its p is the share of `SHUFFLES` (or `SHUFFLES_OF_FEW`) random permutations of the values whose
+    statistic is at least as large. The test assumes no distribution, only that values without a change are
+    exchangeable. A drift appears as one or more changes.
     """
     sample = np.asarray(values, dtype=float)
     splits = sorted(_split(sample, 0, len(sample), np.random.default_rng(seed), level))
@@ -74,9 +76,10 @@ def _split(
         return []
     scores = _scores(part[np.newaxis, :])[0]
     best = int(scores.argmax())
-    shuffled = rng.permuted(np.tile(part, (SHUFFLES, 1)), axis=1)
+    shuffles = SHUFFLES_OF_FEW if len(part) <= FEW else SHUFFLES
+    shuffled = rng.permuted(np.tile(part, (shuffles, 1)), axis=1)
     as_large = int((_scores(shuffled).max(axis=1) >= scores[best] * (1 - 1e-9)).sum())
-    p = (1 + as_large) / (1 + SHUFFLES)
+    p = (1 + as_large) / (1 + shuffles)
     if p > level:
         return []
     index, statistic = start + FEWEST + best, float(scores[best] / np.std(part, ddof=1))

@@ -137,9 +137,10 @@ def step_down(family: Sequence[Mapping[int, float]], seed: int) -> list[float]:
     """Return p-values that control the family-wise error rate of paired comparisons by joint permutation.
 
     This is the step-down maxT method (Westfall & Young 1993, algorithm 2.8). A permutation flips the signs of all
-    differences of some blocks. The statistic of a comparison is |Σ d| / √(n Σ d²), which increases with Student's |t|.
-    Since equal and similar comparisons stay equal and similar in each permutation, the smallest possible p is
-    2 · 0.5ⁿ for any number of comparisons. All signs are enumerated up to `MOST_SIGN_FLIPS` blocks.
+    differences of some blocks. The statistic of a comparison is the standard normal deviate that corresponds to
+    Student's t (Wallace 1959), so that comparisons of few blocks do not dominate those of many. Since equal and similar
+    comparisons stay equal and similar in each permutation, the smallest possible p is 2 · 0.5ⁿ for any number of
+    comparisons. All signs are enumerated up to `MOST_SIGN_FLIPS` blocks.
 
     Args:
         family: block → difference, for each comparison.
@@ -149,17 +150,31 @@ def step_down(family: Sequence[Mapping[int, float]], seed: int) -> list[float]:
     if not blocks:
         return [1.0] * len(family)
     matrix = np.array([[differences.get(block, 0.0) for differences in family] for block in blocks])
-    norms = np.sqrt((matrix**2).sum(axis=0) * [len(differences) for differences in family])
+    sizes = np.array([max(1, len(differences)) for differences in family], dtype=float)
+    norms = np.sqrt((matrix**2).sum(axis=0) * sizes)
     matrix = np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0)
-    observed = np.abs(matrix.sum(axis=0))
+    observed = _deviates(matrix.sum(axis=0), sizes)
     order = np.argsort(observed, kind="stable")
     reached, signs = np.zeros(len(family)), _signs(len(blocks), seed)
     for start in range(0, len(signs), _BATCH):
-        statistics = np.abs(signs[start : start + _BATCH] @ matrix)[:, order]
+        statistics = _deviates(signs[start : start + _BATCH] @ matrix, sizes)[:, order]
         reached += (np.maximum.accumulate(statistics, axis=1) >= observed[order] - _ROUNDING).sum(axis=0)
     p = np.empty(len(family))
     p[order] = np.maximum.accumulate((reached / len(signs))[::-1])[::-1]
     return [float(value) for value in p]
+
+
+def _deviates(shares: Sample, sizes: Sample) -> Sample:
+    """Return the absolute normal deviates that correspond to Student's t (Wallace 1959).
+
+    Args:
+        shares: Σ d / √(n Σ d²): -1 to 1.
+        sizes: n.
+    """
+    free = sizes - 1
+    left = 1 - np.minimum(np.round(shares**2, _KEPT_DIGITS), 1 - 10.0**-_KEPT_DIGITS)
+    deviates: Sample = (8 * free + 1) / (8 * free + 3) * np.sqrt(-free * np.log(left))
+    return deviates
 
 
 def _signs(blocks: int, seed: int) -> Sample:

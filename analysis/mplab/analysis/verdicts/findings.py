@@ -61,10 +61,20 @@ class PairFinding:
     def relative(self) -> float | None:
         """Return the improvement of the sample over the reference, as a fraction of the reference's median.
 
-        For a multipath transport this is the gain G. Positive: the sample is better. None if the median is not
-        positive.
+        For a multipath transport this is the gain G, from medians; else it is from `shift`. Positive: the sample is
+        better. None if the median is not positive, or without a common block.
         """
-        return gain([median(self.reference.numbers)], median(self.sample.numbers), self.group.metric.better)
+        base = median(self.reference.numbers)
+        if self.by_medians:
+            return gain([base], median(self.sample.numbers), self.group.metric.better)
+        return _improvement(self.shift, self.group.metric) / base if self.shift is not None and base > 0 else None
+
+    @property
+    def by_medians(self) -> bool:
+        """Return whether the stated difference is that of the medians, not `shift`: the transports have a G."""
+        compared = self.sample.comparison
+        named = compared is not None and compared.baseline == self.reference.transport.label
+        return named and compared is not None and compared.gain is not None and self.group.metric.unit != "%"
 
     @property
     def relative_interval(self) -> Interval | None:
@@ -72,9 +82,8 @@ class PairFinding:
 
         It is the interval of G, if the transports have a G; else that of the shift, divided by the reference's median.
         """
-        compared = self.sample.comparison
-        if compared is not None and compared.baseline == self.reference.transport.label and compared.gain is not None:
-            return compared.gain_interval
+        if self.by_medians and self.sample.comparison is not None:
+            return self.sample.comparison.gain_interval
         base, interval = median(self.reference.numbers), self.shift_interval
         if interval is None or base <= 0:
             return None
@@ -139,7 +148,8 @@ def _find(group: Group, smallest: SmallestEffect, tests: int) -> PairFinding | N
         return replace(finding, verdict="equivalent")
     if p is not None and p <= LEVEL:
         improved = _improvement(shift, group.metric)
-        if abs(shift) >= effect and improved * ((finding.relative or 0.0) or improved) > 0:
+        apart = median(sample.numbers) - median(reference.numbers)
+        if abs(shift) >= effect and apart * shift >= 0:
             return replace(finding, verdict="better", winner=sample if improved > 0 else reference)
         return replace(finding, verdict="undecided", needed=needed_for_equivalence(diffs, effect))
     needed = needed_for_equivalence(diffs, effect) if abs(shift) < effect else None

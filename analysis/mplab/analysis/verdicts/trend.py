@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mplab.analysis.metric import Metric, label_sort_key
-from mplab.analysis.results.frames import Results
+from mplab.analysis.results.frames import SEPARATOR, Results
 from mplab.analysis.statistics.changepoint import FEWEST_RUNS, ChangePoint, change_points
 from mplab.analysis.statistics.effects import Interval, seed_of
 from mplab.analysis.text import Scale, plural, scale_of, tenths
@@ -154,5 +154,5 @@ def _changes(key: Sequence[str], points: Sequence[Point]) -> list[ChangePoint]:
 
 
 def _place(history: History) -> tuple[object, ...]:
-    labels = label_sort_key((("", history.labels),))
+    labels = label_sort_key(tuple(("", value) for value in history.labels.split(SEPARATOR)))
     return (not history.metric.headline, history.scenario, history.link, history.metric.name, labels, history.transport)

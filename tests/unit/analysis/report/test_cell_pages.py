@@ -11,9 +11,11 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from mplab.analysis.pipeline import analyze
-from mplab.analysis.record.pageload import MOST_BYTES, PageLoad, page_loads
+from mplab.analysis.record import pageload
+from mplab.analysis.record.pageload import MOST_BYTES, MOST_ENTRIES, PageLoad, page_loads
 from mplab.analysis.record.run import read_run
-from mplab.analysis.report.cellpage import TAIL_LINES
+from mplab.analysis.report.cellindex import INDEX
+from mplab.analysis.report.cellpage import TAIL_LINES, page_name
 from mplab.analysis.report.waterfall import MOST_REQUESTS
 from mplab.analysis.report.write import MOST_SECTIONS
 from tests.unit.analysis.synthetic import PNG, Synthetic
@@ -199,6 +201,18 @@ def test_pages_of_an_earlier_report_are_removed(synthetic: Callable[..., Synthet
     assert not (run / "report" / "cells" / "0099-old.html").exists()
 
 
+def test_folders_in_the_report_are_removed(synthetic: Callable[..., Synthetic], no_figures: None) -> None:
+    run = synthetic(repetitions=1).build()
+    for folder in ("cells", "scenarios", "figures", "data"):
+        (run / "report" / folder / "mine" / "deep").mkdir(parents=True)
+    analyze(run)
+    assert not list((run / "report").rglob("mine"))
+
+
+def test_no_cell_has_the_page_of_the_list_of_cells() -> None:
+    assert len({page_name("index"), page_name("0001-web"), INDEX}) == 3
+
+
 def test_the_same_run_gives_the_same_pages(whole: Path, tmp_path: Path) -> None:
     run = tmp_path / whole.name
     shutil.copytree(whole, run, ignore=shutil.ignore_patterns("report"))
@@ -304,7 +318,25 @@ def test_a_large_har_is_not_read(synthetic: Callable[..., Synthetic]) -> None:
     with path.open("r+b") as file:
         file.truncate(MOST_BYTES + 1)
     cell = next(cell for cell in read_run(run).cells if cell.id == path.parent.parent.name)
-    assert page_loads(cell)[0].problem == "larger than 32 MiB"
+    assert page_loads(cell)[0].problem == "not read: more than 32 MiB"
+
+
+def test_the_requests_and_the_bytes_of_page_loads_are_limited(
+    synthetic: Callable[..., Synthetic], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = read_run(synthetic(repetitions=1).build()).cells[0]
+    assert cell.directory is not None
+    (cell.directory / "har").mkdir()
+    load = entry("https://www.search.lab/", wait=1)
+    (cell.directory / "har" / "1.har").write_text(json.dumps(har(*[load] * (MOST_ENTRIES + 1))))
+    for number in (2, 3):
+        (cell.directory / "har" / f"{number}.har").write_text(json.dumps(har(load)))
+    size = (cell.directory / "har" / "2.har").stat().st_size
+    monkeypatch.setattr(pageload, "MOST_BYTES", 2 * size)
+    monkeypatch.setattr(pageload, "MOST_BYTES_IN_ALL", int(1.5 * size))
+    assert ["not read" in found.problem for found in page_loads(cell)] == [True, False, True]
+    monkeypatch.undo()
+    assert [found.problem for found in page_loads(cell)] == ["not a log of a page load", "", ""]
 
 
 def test_a_page_draws_a_limited_number_of_requests(synthetic: Callable[..., Synthetic], no_figures: None) -> None:

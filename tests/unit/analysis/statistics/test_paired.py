@@ -216,3 +216,13 @@ def test_false_differences_are_rare_in_a_whole_family(skewed: bool) -> None:
         ]
         wrong += min(paired.step_down([dict(enumerate(column)) for column in columns], seed=1)) <= 0.05
     assert 0.01 * runs <= wrong <= 0.09 * runs
+
+
+@pytest.mark.parametrize("blocks", [3, 4, 6])
+def test_comparisons_of_few_blocks_do_not_hide_those_of_many(blocks: int) -> None:
+    rng, found, runs = np.random.default_rng(12), 0, 60
+    for _ in range(runs):
+        clear = [dict(enumerate(rng.normal(2, 1, 10))) for _ in range(2)]
+        small = [dict(enumerate(rng.normal(0, 1, blocks))) for _ in range(2)]
+        found += max(paired.step_down([*clear, *small], seed=1)[:2]) <= 0.05
+    assert found >= 0.8 * runs

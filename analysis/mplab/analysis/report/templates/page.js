@@ -109,7 +109,8 @@
   }
 
   const reveal = () => {
-    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const name = location.hash.slice(1);
+    const target = name && [...document.querySelectorAll('[id]')].find((one) => encodeURIComponent(one.id) === name);
     if (!target) return;
     for (let one = target; one; one = one.parentElement) if (one.tagName === 'DETAILS') one.open = true;
     target.scrollIntoView();

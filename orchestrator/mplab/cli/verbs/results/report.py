@@ -1,12 +1,14 @@
 """Print the path and the numbers of a run's report; make the report if it is missing."""
 
 import html
+import json
 import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mplab.analysis.report.write import SCENARIOS
 from mplab.base.browser.own import own_chromium
 from mplab.base.files import replace
 from mplab.base.programs import CHROMIUM
@@ -58,7 +60,8 @@ def check_pdf(target: Path) -> None:
 def write_pdf(page: Path, target: Path) -> None:
     """Print a report into a PDF file, with everything unfolded, and with the run's ID on every page.
 
-    Links to other files of the run become text, because a PDF is read without them.
+    The pages of scenarios follow the first page. Links to other files of the run become text, because a PDF is read
+    without them.
 
     Args:
         page: the report's ``index.html``.
@@ -68,13 +71,25 @@ def write_pdf(page: Path, target: Path) -> None:
         MplabError: the report cannot be printed, or the file cannot be written.
     """
     with own_chromium() as devtools, devtools.tab(timeout_s=_TIMEOUT_S) as tab:
+        chapters = []
+        for chapter in _chapters(page):
+            tab.open(chapter.resolve().as_uri(), timeout_s=_TIMEOUT_S)
+            chapters.append(tab.evaluate("return document.querySelector('main').innerHTML;"))
         tab.open(page.resolve().as_uri(), timeout_s=_TIMEOUT_S)
+        for chapter in chapters:
+            tab.evaluate(f"document.querySelector('main').insertAdjacentHTML('beforeend', {json.dumps(chapter)});")
         title, run_id = tab.evaluate(_PREPARE)
         header = _MARGIN.format(left=html.escape(title), right=html.escape(run_id))
         number = '<span class="pageNumber"></span> / <span class="totalPages"></span>'
         footer = _MARGIN.format(left="mplab report", right=number)
         content = tab.pdf(header=header, footer=footer, timeout_s=_TIMEOUT_S)
     replace(target, content)
+
+
+def _chapters(page: Path) -> list[Path]:
+    """Return the pages of scenarios of a report in the order of the experiment."""
+    files = (page.parent / SCENARIOS).glob("scenario-*.html")
+    return sorted((file for file in files if not file.is_symlink()), key=lambda file: (len(file.name), file.name))
 
 
 _PREPARE = """
