@@ -176,8 +176,9 @@ def test_a_phone_that_is_not_there_is_one_clear_error(tmp_path: Path, bench: Ben
     result = mplab(tmp_path, run_argv(tmp_path, lab_file))
     assert result.returncode == 3
     (line,) = result.stderr.strip().splitlines()
-    assert line.startswith("mplab: bench-1 (0A1B2C3D): not there after"), line
-    assert "is it plugged in" in line
+    message = json.loads(line)["error"]["message"]
+    assert message.startswith("bench-1 (0A1B2C3D): not there after"), line
+    assert "is it plugged in" in message
     assert not list((tmp_path / "runs").glob("*")), "nothing was begun"
     assert client.containers.list(all=True) == []
 
