@@ -26,9 +26,13 @@ def duration(seconds: float) -> str:
 def clock_time(t: float, now: float | None = None) -> str:
     """Format the time `t`, Unix seconds, in this host's time zone: ``06:00``.
 
-    If `now` is missing or on another day, the date is included: ``Tue 24 Nov 06:00``.
+    If `now` is missing or on another day, the date is included: ``Tue 24 Nov 06:00``. A time that has no date, because
+    a damaged file contains it, is formatted as ``unknown time``.
     """
-    at = datetime.fromtimestamp(t).astimezone()
+    try:
+        at = datetime.fromtimestamp(t).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return "unknown time"
     same_day = now is not None and datetime.fromtimestamp(now).astimezone().date() == at.date()
     return at.strftime("%H:%M" if same_day else "%a %d %b %H:%M")
 

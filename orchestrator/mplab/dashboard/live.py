@@ -1,7 +1,6 @@
 """Send changes of the folders to browsers as server-sent events."""
 
 import asyncio
-import contextlib
 import json
 from collections.abc import AsyncIterator
 
@@ -48,7 +47,7 @@ class Live:
         try:
             yield b"retry: 3000\n\n"
             sent = -1
-            while not self._closed:
+            while not self._closed and self._task is not None:
                 changed = self._changed
                 if self._snapshot is not None and self._snapshot.version != sent:
                     sent = self._snapshot.version
@@ -64,14 +63,14 @@ class Live:
     async def _look(self) -> None:
         try:
             while self._clients and not self._closed:
-                with contextlib.suppress(OSError):
-                    snapshot = await asyncio.to_thread(self._watcher.snapshot)
-                    if self._snapshot is None or snapshot.version != self._snapshot.version:
-                        self._snapshot = snapshot
-                        self._wake()
+                snapshot = await asyncio.to_thread(self._watcher.snapshot)
+                if self._snapshot is None or snapshot.version != self._snapshot.version:
+                    self._snapshot = snapshot
+                    self._wake()
                 await asyncio.sleep(_LOOK_S)
-        finally:
+        finally:  # after an error, the streams end: browsers show that the connection is lost, and try again
             self._task = None
+            self._wake()
 
     def _wake(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()

@@ -27,7 +27,7 @@ from mplab.campaign.state import CampaignTracker
 from mplab.dashboard.files import fingerprint, open_below, read_below
 from mplab.format.campaign import CampaignRecord, CampaignState, CellCounts, ResourceStatus
 from mplab.format.campaignevents import CampaignEvent
-from mplab.format.events import Event
+from mplab.format.events import END_OF_TIME_S, Event
 from mplab.format.manifest import Manifest
 from mplab.format.runevents import RunEvent, RunPlanned
 from mplab.run.progress import ProgressTracker, RunProgress
@@ -47,6 +47,7 @@ _BEAT_S = 10
 _NEXT_CELLS = 5
 _TRIES_SHOWN = 20
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_UNREADABLE = (OSError, ValueError, OverflowError)
 _NO_CELLS = CellCounts()
 _NO_PROGRESS = RunProgress()
 
@@ -206,7 +207,7 @@ class _Tail:
     def _events(self, lines: Iterable[bytes]) -> Iterator[Event]:
         for line in lines:
             with contextlib.suppress(ValueError, RecursionError, InputError):
-                record = json.loads(line)
+                record = json.loads(line, parse_float=_in_time)
                 if isinstance(record, dict):
                     yield self._base.parse(record)
 
@@ -409,8 +410,12 @@ class Watcher:
         self._runs = {path: self._runs.get(path) or _RunReader(path.parent, path.name) for path in run_paths}
         self._campaigns = {path: self._campaigns.get(path) or _CampaignReader(path) for path in campaign_paths}
         entries: dict[str, RunEntry] = {}
-        for reader in self._runs.values():
-            entry = reader.read()
+        for path, reader in self._runs.items():
+            try:
+                entry = reader.read()
+            except _UNREADABLE as error:  # one bad run must not hide the others
+                self._runs[path] = _RunReader(path.parent, path.name)
+                entry = RunEntry(path.parent, path.name, problem=f"cannot be read: {_reason(error)}")
             entries.setdefault(entry.name, entry if not entry.problem else replace(entry, state="unreadable"))
         runs = sorted(entries.values(), key=lambda run: (run.started or 0.0, run.name), reverse=True)
         parents = dict.fromkeys(path.parent for path in (*run_paths, *campaign_paths)) or dict.fromkeys(self._folders)
@@ -438,7 +443,7 @@ class Watcher:
             kinds: dict[str, list[Path]] = {"manifest.json": [], "campaign.json": []}
             for path in _directories(folder):
                 for name, found in kinds.items():
-                    if (path / name).is_file():
+                    if os.path.isfile(path / name):  # noqa: PTH113 - Path.is_file raises PermissionError
                         found.append(path)
             runs += kinds["manifest.json"][-MOST_RUNS:]
             campaigns += kinds["campaign.json"][-MOST_RUNS:]
@@ -447,7 +452,12 @@ class Watcher:
 
     def _read_campaigns(self, runs: dict[str, RunEntry], now: float) -> Iterator[CampaignEntry]:
         for path, reader in self._campaigns.items():
-            state, logs, problem = reader.read()
+            try:
+                state, logs, problem = reader.read()
+                live = reader.live
+            except _UNREADABLE as error:
+                self._campaigns[path] = _CampaignReader(path)
+                problem = f"cannot be read: {_reason(error)}"
             if problem:
                 yield CampaignEntry(path, path.name, problem=problem)
                 continue
@@ -460,7 +470,7 @@ class Watcher:
             experiments = {run.experiment for run in runs.values() if run.headlines}
             night = Night(
                 state=state,
-                live=reader.live,
+                live=live,
                 now=now,
                 progress=progress,
                 reports=frozenset(name for name in names if name in runs and runs[name].has_report),
@@ -559,9 +569,22 @@ def _words(run: RunEntry) -> str:
     return "\n".join(parts).casefold()
 
 
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 def _seconds(text: str) -> float | None:
     try:
         moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
+    return seconds if 0 <= seconds < END_OF_TIME_S else None
+
+
+def _in_time(text: str) -> float:
+    """Return a number of an event. Raise ValueError if it is no time: sums of larger ones are not finite."""
+    number = float(text)
+    if abs(number) >= END_OF_TIME_S:
+        raise ValueError(text)
+    return number

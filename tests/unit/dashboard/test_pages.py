@@ -1,13 +1,18 @@
 """Pages show the state of runs and campaigns without scripts, and escape all of it."""
 
 import json
+import os
+import re
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lxml import html
 
+from mplab.base import lock
 from mplab.dashboard import render
+from mplab.dashboard.app import status_of
 from mplab.dashboard.cells import finished_cells
 from mplab.dashboard.days import last_days
 from mplab.dashboard.search import search
@@ -138,6 +143,84 @@ def test_what_cannot_be_read_is_shown(folders: Folders, tmp_path: Path) -> None:
     page = render.overview(snapshot)
     assert any("key 'run_id' is missing" in row for row in texts(page, "//section[@id='failures']//tbody/tr"))
     assert "secret" not in page
+
+
+def changed_manifest(folders: Folders, run: str, **changes: object) -> None:
+    file = folders.runs / run / "manifest.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
+def started_before_all_time(folders: Folders) -> str:
+    run = folders.ended(name="bad")
+    (folders.runs / run / "events.jsonl").unlink()
+    changed_manifest(folders, run, started="0001-01-01T00:00:00+00:00")
+    return run
+
+
+def started_after_all_time(folders: Folders) -> str:
+    run = folders.ended(name="bad")
+    (folders.runs / run / "events.jsonl").unlink()
+    changed_manifest(folders, run, started="9999-12-31T23:59:59-23:59")
+    return run
+
+
+def has_a_very_long_name(folders: Folders) -> str:
+    run = folders.running("bad")
+    lock.default_lock_directory().mkdir()  # a lock's name contains the run's name, and is too long for the file system
+    return (folders.runs / run).rename(folders.runs / ("b" * 250)).name
+
+
+@pytest.mark.parametrize("bad", [started_before_all_time, started_after_all_time, has_a_very_long_name])
+def test_a_bad_run_does_not_hide_the_others(folders: Folders, bad: Any) -> None:
+    good, name = folders.ended(), bad(folders)
+    watcher = Watcher([folders.path])
+    for now in (T0, T0 + 1):  # what is read again, and what is kept
+        snapshot = watcher.snapshot(now=now)
+        assert {run.name for run in snapshot.runs} == {good, name}
+        found = snapshot.run(name)
+        assert found is not None
+        assert bool(found.problem) is (bad is has_a_very_long_name)
+        assert found.started is None or found.state == "killed"
+        for page in (render.overview(snapshot), render.run_page(snapshot, found, [], [])):
+            assert name in page
+        assert len(last_days(snapshot)) == 28
+
+
+def test_times_of_a_running_run_can_be_out_of_range(folders: Folders) -> None:
+    run = folders.running()
+    log = folders.runs / run / "events.jsonl"
+    lines = log.read_text()
+    log.write_text(re.sub(r'("(estimate|duration)_s": ?)[0-9.]+', r"\g<1>1e308", lines))
+    assert log.read_text().count("1e308") > 5
+    with folders.held(run):
+        snapshot = Watcher([folders.path]).snapshot()
+        assert run in render.overview(snapshot)
+        json.dumps(status_of(snapshot), allow_nan=False)
+
+
+def test_a_folder_without_permission_does_not_hide_the_others(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, closed = folders.ended(), folders.ended(23)
+    whole = os.stat
+
+    def refusing(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
+        if closed in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return whole(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "stat", refusing)  # root, too, runs this test
+    assert [run.name for run in Watcher([folders.path]).snapshot().runs] == [good]
+
+
+def test_a_campaign_that_cannot_be_read_does_not_hide_runs(folders: Folders) -> None:
+    run, night = folders.ended(), folders.night()
+    lock.default_lock_directory().mkdir()
+    long = folders.campaigns / ("c" * 250)
+    (folders.campaigns / night).rename(long)
+    snapshot = Watcher([folders.path]).snapshot()
+    assert ([entry.name for entry in snapshot.runs], snapshot.campaigns[0].problem != "") == ([run], True)
+    assert "File name too long" in render.overview(snapshot)
 
 
 def test_only_what_has_changed_is_read_again(folders: Folders) -> None:
