@@ -182,6 +182,8 @@ class _Tail:
         self._base = base
         self._inode = self._offset = 0
         self._rest = b""
+        self.behind = False
+        """True if the last `poll` has not reached the end of the log, which is read in parts."""
 
     def poll(self) -> tuple[bool, list[Event]]:
         """Return whether the log was replaced, so that all events are new, and the new events.
@@ -199,6 +201,7 @@ class _Tail:
             file.seek(self._offset)
             content = file.read(_AT_ONCE_BYTES)
             self._offset += len(content)
+            self.behind = self._offset < status.st_size
         *lines, self._rest = (self._rest + content).split(b"\n")
         if len(self._rest) > _AT_ONCE_BYTES:
             self._rest = b""
@@ -239,8 +242,8 @@ class _RunReader:
             changes |= self._read_report()
         events = fingerprint(self._path, "events.jsonl")
         if events != self._events:
-            self._events = events
             changes |= self._read_events()
+            self._events = None if self._tail.behind else events
         if changes:
             self._entry = replace(self._entry, **changes)  # type: ignore[arg-type]
             self._entry = replace(self._entry, words=_words(self._entry))
@@ -250,7 +253,7 @@ class _RunReader:
 
     def _state(self) -> str:
         state = self._entry.progress.state
-        if state in {"interrupted", "finished"} or is_locked(f"run-{self._entry.name}"):
+        if state in {"interrupted", "finished"} or self._tail.behind or is_locked(f"run-{self._entry.name}"):
             return state
         return "killed"
 

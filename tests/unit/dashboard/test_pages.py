@@ -255,6 +255,15 @@ def test_a_log_that_is_replaced_is_read_from_its_start(folders: Folders) -> None
     assert entry.progress.done == 1
 
 
+def test_a_long_log_is_read_in_parts(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = folders.ended()
+    size = (folders.runs / run / "events.jsonl").stat().st_size
+    monkeypatch.setattr("mplab.dashboard.watch._AT_ONCE_BYTES", size // 2 + 1)
+    watcher = Watcher([folders.path])
+    entries = [watcher.snapshot(now=T0).run(run) for _ in range(2)]
+    assert [entry is not None and entry.state for entry in entries] == ["planned", "finished"]
+
+
 def test_hundreds_of_runs_are_listed_in_pages(folders: Folders) -> None:
     template = folders.runs / folders.ended()
     manifest = (template / "manifest.json").read_text()
