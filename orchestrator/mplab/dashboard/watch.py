@@ -424,12 +424,11 @@ class Watcher:
         parents = dict.fromkeys(path.parent for path in (*run_paths, *campaign_paths)) or dict.fromkeys(self._folders)
         campaigns = sorted(self._read_campaigns(entries, now), key=lambda campaign: campaign.name, reverse=True)
         resources = tuple(resources_of(campaigns))
-        disks = tuple((folder, disk) for folder in parents if (disk := disk_of(folder)) is not None)
         phones = _quarantined_phones()
         seen = (tuple(runs), tuple(replace_clock(campaign) for campaign in campaigns), resources, phones)
         version = self._last.version if self._last is not None else 1
         made = Snapshot(
-            version, now, self._folders, tuple(runs), tuple(campaigns), resources, _one_each(disks), phones, left_out
+            version, now, self._folders, tuple(runs), tuple(campaigns), resources, disks_of(parents), phones, left_out
         )
         beat = int(now // _BEAT_S) if made.at_work else 0
         if (seen, beat) != self._print:
@@ -522,9 +521,15 @@ def _quarantined_phones() -> "tuple[Quarantined, ...]":
     return tuple(Quarantine(default_home() / "quarantine").all())
 
 
-def _one_each(disks: Sequence[tuple[Path, Disk]]) -> tuple[tuple[Path, Disk], ...]:
-    """Leave out folders on the disk of an earlier folder."""
-    return tuple({disk.total: (folder, disk) for folder, disk in reversed(disks)}.values())
+def disks_of(folders: Iterable[Path]) -> tuple[tuple[Path, Disk], ...]:
+    """Return each disk with the first folder on it."""
+    found: dict[int, tuple[Path, Disk]] = {}
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            device = folder.stat().st_dev
+            if device not in found and (disk := disk_of(folder)) is not None:
+                found[device] = folder, disk
+    return tuple(found.values())
 
 
 def _directories(folder: Path) -> list[Path]:

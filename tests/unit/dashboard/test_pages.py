@@ -11,12 +11,13 @@ import pytest
 from lxml import html
 
 from mplab.base import lock
+from mplab.campaign.night import Disk
 from mplab.dashboard import render
 from mplab.dashboard.app import status_of
 from mplab.dashboard.cells import finished_cells
 from mplab.dashboard.days import last_days
 from mplab.dashboard.search import search
-from mplab.dashboard.watch import MOST_RUNS, Watcher
+from mplab.dashboard.watch import MOST_RUNS, Watcher, disks_of
 from mplab.drivers.phone.adb.quarantine import Quarantine
 from mplab.drivers.phone.adb.server import default_home
 from tests.unit.campaign.nights import T0
@@ -262,6 +263,12 @@ def test_a_long_log_is_read_in_parts(folders: Folders, monkeypatch: pytest.Monke
     watcher = Watcher([folders.path])
     entries = [watcher.snapshot(now=T0).run(run) for _ in range(2)]
     assert [entry is not None and entry.state for entry in entries] == ["planned", "finished"]
+
+
+def test_disks_of_equal_size_are_two_disks(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mplab.dashboard.watch.disk_of", lambda _: Disk(free=1, total=2))
+    shown = disks_of([folders.runs, folders.campaigns, folders.path / "none", Path("/proc")])
+    assert [folder for folder, _ in shown] == [folders.runs, Path("/proc")]
 
 
 def test_hundreds_of_runs_are_listed_in_pages(folders: Folders) -> None:
