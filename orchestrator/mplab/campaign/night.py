@@ -39,6 +39,7 @@ class Night:
         reports: names of the run directories that have a report.
         trends: names of the experiments that have a trend page in the folder of runs.
         disk: space on the disk with the runs; None: unknown.
+        foreign: True if the campaign belongs to another user, so that its process cannot be seen.
     """
 
     state: CampaignState
@@ -48,12 +49,13 @@ class Night:
     reports: frozenset[str] = frozenset()
     trends: frozenset[str] = frozenset()
     disk: Disk | None = None
+    foreign: bool = False
 
     @property
     def phase(self) -> str:
-        """Return the campaign's phase; ``killed`` if the campaign has not ended and no process runs it."""
+        """Return the campaign's phase; if it has not ended and no process runs it, ``killed``, or ``unknown``."""
         at_work = self.state.phase in {"planned", "running", "paused"}
-        return "killed" if at_work and not self.live else self.state.phase
+        return self.state.phase if self.live or not at_work else "unknown" if self.foreign else "killed"
 
     @property
     def can_resume(self) -> bool:

@@ -22,7 +22,7 @@ class Day:
 
     @property
     def kind(self) -> str:
-        """Return the state of the day: ``none``, ``running``, ``failed``, ``bad`` (cells that are not ok) or ``ok``."""
+        """Return the state of the day: ``none``, ``running``, ``failed``, ``bad`` (see the legend) or ``ok``."""
         if not self.runs and not self.campaigns:
             return "none"
         nights = [campaign.night for campaign in self.campaigns if campaign.night is not None]
@@ -31,7 +31,7 @@ class Day:
         failed_jobs = any(status.state == "failed" for night in nights for status in night.state.jobs)
         if failed_jobs or any(run.state in {"killed", "unreadable"} for run in self.runs):
             return "failed"
-        bad = any(run.cells.invalid or run.cells.failed for run in self.runs)
+        bad = any(run.cells.invalid or run.cells.failed or run.state == "unknown" for run in self.runs)
         worse = any(status.worse for night in nights for status in night.state.jobs)
         return "bad" if bad or worse else "ok"
 

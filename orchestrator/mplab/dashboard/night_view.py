@@ -15,6 +15,7 @@ PHASES = {
     "interrupted": "interrupted",
     "killed": "killed",
     "finished": "finished",
+    "unknown": "unknown",
 }
 """Phase of a campaign, or state of a run → its name on pages."""
 _JOB_STATES = ("running", "waiting", "done", "failed", "left out")

@@ -15,7 +15,7 @@ from mplab.format.campaign import JobState
 
 __all__ = ["CONTENT_TYPE_LATEST", "exposition"]
 
-_RUN_STATES = ("planned", "running", "paused", "interrupted", "killed", "finished", "unreadable")
+_RUN_STATES = ("planned", "running", "paused", "interrupted", "killed", "unknown", "finished", "unreadable")
 _JOB_STATES: tuple[JobState, ...] = ("waiting", "running", "done", "failed", "left out")
 _RESOURCE_STATES = ("free", "busy", "rests", "quarantined")
 _MOST_SERIES = 5000

@@ -44,6 +44,8 @@ _AGE_S = 0.8
 """A snapshot that is younger is not made again."""
 _BEAT_S = 10
 """While something runs, the version changes at least this often, because pages show elapsed time."""
+RECENT_S = 900
+"""A run of another user counts as running for this time after its last event, since its lock cannot be seen."""
 _NEXT_CELLS = 5
 _TRIES_SHOWN = 20
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -79,7 +81,8 @@ class RunEntry:
     Attributes:
         folder: folder that holds the run directory.
         name: name of the run directory.
-        state: state of the run; ``killed``: it has not ended and no process executes it; ``unreadable``: see `problem`.
+        state: state of the run; ``killed``: it has not ended and no process executes it; ``unknown``: the same, but it
+            belongs to another user, so that its process cannot be seen; ``unreadable``: see `problem`.
         progress: current progress; its `outcomes` are kept only until the run has ended.
         coming: next cells, as planned.
         has_report: True if the run directory has ``report/index.html``.
@@ -158,6 +161,8 @@ class Snapshot:
     """Phones in quarantine because runs could not make them ready, with or without a campaign."""
     left_out: int = 0
     """Number of runs and campaigns beyond `MOST_RUNS`."""
+    doubles: tuple[Path, ...] = ()
+    """Run directories that are not shown, because a run in an earlier folder has the same name."""
 
     def run(self, name: str) -> RunEntry | None:
         """Return the run with this name; None: there is no such run."""
@@ -229,8 +234,8 @@ class _RunReader:
         self._tracker = ProgressTracker()
         self._plan: tuple[str, ...] = ()
 
-    def read(self) -> RunEntry:
-        """Return the current state of the run."""
+    def read(self, now: float) -> RunEntry:
+        """Return the state of the run at the time `now`, Unix seconds."""
         changes: dict[str, object] = {}
         manifest = fingerprint(self._path, "manifest.json")
         if manifest != self._manifest:
@@ -247,15 +252,17 @@ class _RunReader:
         if changes:
             self._entry = replace(self._entry, **changes)  # type: ignore[arg-type]
             self._entry = replace(self._entry, words=_words(self._entry))
-        if not self._entry.problem and (state := self._state()) != self._entry.state:
+        if not self._entry.problem and (state := self._state(now)) != self._entry.state:
             self._entry = replace(self._entry, state=state)
         return self._entry
 
-    def _state(self) -> str:
+    def _state(self, now: float) -> str:
         state = self._entry.progress.state
         if state in {"interrupted", "finished"} or self._tail.behind or is_locked(f"run-{self._entry.name}"):
             return state
-        return "killed"
+        if _is_ours(self._path):
+            return "killed"
+        return state if _is_recent(self._entry.progress.updated, now) else "unknown"
 
     def _read_manifest(self) -> dict[str, object]:
         try:
@@ -373,9 +380,9 @@ class _CampaignReader:
         return self._tracker.state, self._logs[1], self._problem
 
     @property
-    def live(self) -> bool:
-        """Return whether a process runs the campaign."""
-        return is_locked(self._directory.lock_name)
+    def live(self) -> bool | None:
+        """Return whether a process runs the campaign; None: it belongs to another user, so that this is unknown."""
+        return True if is_locked(self._directory.lock_name) else False if _is_ours(self._path) else None
 
 
 class Watcher:
@@ -413,23 +420,27 @@ class Watcher:
         self._runs = {path: self._runs.get(path) or _RunReader(path.parent, path.name) for path in run_paths}
         self._campaigns = {path: self._campaigns.get(path) or _CampaignReader(path) for path in campaign_paths}
         entries: dict[str, RunEntry] = {}
+        doubles: list[Path] = []
         for path, reader in self._runs.items():
             try:
-                entry = reader.read()
+                entry = reader.read(now)
             except _UNREADABLE as error:  # one bad run must not hide the others
                 self._runs[path] = _RunReader(path.parent, path.name)
                 entry = RunEntry(path.parent, path.name, problem=f"cannot be read: {_reason(error)}")
-            entries.setdefault(entry.name, entry if not entry.problem else replace(entry, state="unreadable"))
+            first = entries.setdefault(entry.name, replace(entry, state="unreadable") if entry.problem else entry)
+            if first.folder != path.parent and not _is_same(first.folder, path.parent):
+                doubles.append(path)
         runs = sorted(entries.values(), key=lambda run: (run.started or 0.0, run.name), reverse=True)
         parents = dict.fromkeys(path.parent for path in (*run_paths, *campaign_paths)) or dict.fromkeys(self._folders)
         campaigns = sorted(self._read_campaigns(entries, now), key=lambda campaign: campaign.name, reverse=True)
         resources = tuple(resources_of(campaigns))
         phones = _quarantined_phones()
-        seen = (tuple(runs), tuple(replace_clock(campaign) for campaign in campaigns), resources, phones)
+        seen = (tuple(runs), tuple(doubles), tuple(replace_clock(campaign) for campaign in campaigns), resources, phones)
         version = self._last.version if self._last is not None else 1
         made = Snapshot(
-            version, now, self._folders, tuple(runs), tuple(campaigns), resources, disks_of(parents), phones, left_out
-        )
+            version, now, self._folders, tuple(runs), tuple(campaigns), resources, disks_of(parents), phones, left_out,
+            tuple(doubles),
+        )  # fmt: skip
         beat = int(now // _BEAT_S) if made.at_work else 0
         if (seen, beat) != self._print:
             self._print = (seen, beat)
@@ -470,9 +481,13 @@ class Watcher:
                 if status.state == "running" and status.run in runs
             }
             experiments = {run.experiment for run in runs.values() if run.headlines}
+            recent = _is_recent(state.updated, now) or any(
+                _is_recent(moment.updated, now) for moment in progress.values()
+            )
             night = Night(
                 state=state,
-                live=live,
+                live=state.phase in {"planned", "running", "paused"} and recent if live is None else live,
+                foreign=live is None,
                 now=now,
                 progress=progress,
                 reports=frozenset(name for name in names if name in runs and runs[name].has_report),
@@ -544,6 +559,12 @@ def _directories(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names)]
 
 
+def _is_same(folder: Path, other: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return folder.samefile(other)
+    return False
+
+
 def _log_names(folder: Path) -> Iterator[str]:
     try:
         with os.scandir(folder) as entries:
@@ -575,6 +596,15 @@ def _words(run: RunEntry) -> str:
         (run.name, run.experiment, run.title, *run.scenarios, *run.links, *looks, *metrics, *run.answers, *run.warnings)
     )
     return "\n".join(parts).casefold()
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether this user owns a directory: locks are visible only to the user of the process that holds them."""
+    return path.lstat().st_uid == os.getuid()
+
+
+def _is_recent(t: float | None, now: float) -> bool:
+    return t is not None and t > now - RECENT_S
 
 
 def _reason(error: Exception) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from mplab.dashboard.app import status_of
 from mplab.dashboard.cells import finished_cells
 from mplab.dashboard.days import last_days
 from mplab.dashboard.search import search
-from mplab.dashboard.watch import MOST_RUNS, Watcher, disks_of
+from mplab.dashboard.watch import MOST_RUNS, RECENT_S, Watcher, disks_of
 from mplab.drivers.phone.adb.quarantine import Quarantine
 from mplab.drivers.phone.adb.server import default_home
 from tests.unit.campaign.nights import T0
@@ -269,6 +270,45 @@ def test_disks_of_equal_size_are_two_disks(folders: Folders, monkeypatch: pytest
     monkeypatch.setattr("mplab.dashboard.watch.disk_of", lambda _: Disk(free=1, total=2))
     shown = disks_of([folders.runs, folders.campaigns, folders.path / "none", Path("/proc")])
     assert [folder for folder, _ in shown] == [folders.runs, Path("/proc")]
+
+
+def test_runs_of_another_user_are_not_called_killed(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, night = folders.running(), folders.night()
+    monkeypatch.setattr(os, "getuid", lambda: folders.path.stat().st_uid + 1)
+    watcher = Watcher([folders.path])
+    updated = watcher.snapshot(now=T0).runs[0].progress.updated
+    assert updated is not None
+    states = []
+    for now in (updated + 1, updated + RECENT_S + 1):
+        found = watcher.snapshot(now=now).run(run)
+        assert found is not None
+        states.append(found.state)
+    assert states == ["running", "unknown"]
+    late = watcher.snapshot(now=updated + RECENT_S + 1)
+    assert "another user" in render.run_page(late, late.runs[0], [], [])
+    assert (last_days(late)[-1].kind, run in texts(render.overview(late), "//section[@id='failures']")[0]) == (
+        "bad", False
+    )  # fmt: skip
+    phases = []
+    for now in (updated + 1, updated + RECENT_S + 1):  # the events of its run count, too
+        found_night = watcher.snapshot(now=now).campaign(night)
+        assert found_night is not None
+        assert found_night.night is not None
+        phases.append((found_night.night.phase, found_night.night.can_resume))
+    assert phases == [("running", False), ("unknown", False)]
+    held = folders.running("web")
+    with folders.held(held):
+        assert held in [entry.name for entry in watcher.snapshot(now=updated + 1e6).runs if entry.at_work]
+
+
+def test_a_run_with_the_name_of_another_one_is_mentioned(folders: Folders, tmp_path: Path) -> None:
+    run = folders.ended()
+    shutil.copytree(folders.runs / run, tmp_path / "other" / run)
+    (tmp_path / "link").symlink_to(folders.runs)
+    page = render.overview(Watcher([folders.path, tmp_path / "link"]).snapshot())
+    assert "the same name" not in page
+    page = render.overview(Watcher([folders.path, tmp_path / "other"]).snapshot())
+    assert f"the same name: {tmp_path / 'other' / run}" in texts(page, "//section[@id='runs']")[0]
 
 
 def test_hundreds_of_runs_are_listed_in_pages(folders: Folders) -> None:
