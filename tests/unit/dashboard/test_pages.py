@@ -21,6 +21,7 @@ from mplab.dashboard.search import search
 from mplab.dashboard.watch import MOST_RUNS, RECENT_S, Watcher, disks_of
 from mplab.drivers.phone.adb.quarantine import Quarantine
 from mplab.drivers.phone.adb.server import default_home
+from mplab.format.events import END_OF_TIME_S
 from tests.unit.campaign.nights import T0
 from tests.unit.dashboard.lab import EVIL, Folders
 
@@ -296,9 +297,17 @@ def test_runs_of_another_user_are_not_called_killed(folders: Folders, monkeypatc
         assert found_night.night is not None
         phases.append((found_night.night.phase, found_night.night.can_resume))
     assert phases == [("running", False), ("unknown", False)]
-    held = folders.running("web")
-    with folders.held(held):
-        assert held in [entry.name for entry in watcher.snapshot(now=updated + 1e6).runs if entry.at_work]
+
+
+def test_a_lock_that_is_held_counts_for_a_run_of_another_user(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = folders.running()
+    with folders.held(run):
+        monkeypatch.setattr(os, "getuid", lambda: folders.path.stat().st_uid + 1)
+        found = Watcher([folders.path]).snapshot(now=END_OF_TIME_S / 10).run(run)
+    assert found is not None
+    assert found.state == "running"
 
 
 def test_a_run_with_the_name_of_another_one_is_mentioned(folders: Folders, tmp_path: Path) -> None:
