@@ -4,7 +4,6 @@ import hmac
 import secrets
 from collections.abc import Iterable
 from hashlib import sha256
-from http.cookies import SimpleCookie
 from ipaddress import ip_address
 from urllib.parse import parse_qs, urlencode
 
@@ -15,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mplab.format.names import is_loopback
 
 COOKIE = "mplab-dashboard"
+"""Start of the cookie's name."""
 TOKEN = "token"  # noqa: S105 - the name of the parameter
 _NOWHERE = "base-uri 'none'; frame-ancestors 'none'"
 PAGE_POLICY = (
@@ -68,6 +68,11 @@ class Access:
         """Return the value of the cookie that stands for the token; it does not contain the token."""
         return self._signature("cookie")
 
+    @property
+    def cookie_name(self) -> str:
+        """Return the name of the cookie. It differs between tokens: browsers send cookies to all ports of a host."""
+        return f"{COOKIE}-{self._signature('name')[:8]}"
+
     def run_key(self, run: str) -> str:
         """Return the secret part of the URLs of a run's files. Whoever has it can read the files of this run only.
 
@@ -90,12 +95,8 @@ class Access:
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self.is_token(given.strip()):
             return True
-        cookies: SimpleCookie = SimpleCookie()
-        try:
-            cookies.load(headers.get("cookie", ""))
-        except ValueError:
-            return False
-        return COOKIE in cookies and _same(cookies[COOKIE].value, self.cookie)
+        cookies = (cookie.strip().partition("=") for cookie in ";".join(headers.getlist("cookie")).split(";"))
+        return any(name == self.cookie_name and _same(value, self.cookie) for name, _, value in cookies)
 
     def is_ours(self, hosts: list[str]) -> bool:
         """Return whether the values of the Host header name this server.
@@ -171,7 +172,7 @@ class Guard:
         rest = urlencode(query, doseq=True)
         path = "/" + scope["path"].lstrip("/")  # "//host" would be another server
         answer = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
-        answer.set_cookie(COOKIE, self._access.cookie, httponly=True, samesite="strict", path="/")
+        answer.set_cookie(self._access.cookie_name, self._access.cookie, httponly=True, samesite="strict", path="/")
         return answer
 
 

@@ -57,6 +57,11 @@ def files_of(served: Client, run: str) -> str:
     return location.removesuffix("/report/index.html")
 
 
+def cookie_of(answers: Client, token: str = TOKEN) -> str:
+    """Return the cookie of a first visit, NAME=VALUE."""
+    return answers.get(f"/?token={token}")[1]["set-cookie"].partition(";")[0]
+
+
 def test_every_page_has_strict_headers(served: Client, run: str) -> None:
     campaign = "/campaigns/20231114T221320Z-nightly-abcdef"
     for path in (*PAGES, f"/runs/{run}", campaign, "/status.json", "/metrics", "/none", "/grafana.json"):
@@ -212,7 +217,8 @@ def test_without_the_token_nothing_is_shown(guarded: Client, run: str) -> None:
         assert TOKEN not in text
     for header in (f"Basic {TOKEN}", "Bearer", "Bearer wrong", "Bearer é"):
         assert guarded.get("/", Authorization=header)[0] == 401
-    for cookie in (f"{COOKIE}=wrong", f"{COOKIE}={TOKEN}", "x", f"{COOKIE}=", "a=\x01"):
+    name = cookie_of(guarded).partition("=")[0]
+    for cookie in (f"{name}=wrong", f"{name}={TOKEN}", "x", f"{name}=", "a=\x01", "a/b=1", "=", ";;", '"'):
         assert Client(guarded.served, cookie).get("/")[0] == 401
 
 
@@ -220,13 +226,26 @@ def test_the_first_visit_gives_a_cookie(guarded: Client, run: str) -> None:
     status, headers, _ = guarded.get(f"/search?q=a+b&token={TOKEN}")
     assert (status, headers["location"]) == (303, "/search?q=a+b")
     cookie, *attributes = headers["set-cookie"].split("; ")
+    assert cookie.startswith(COOKIE)
     assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(attributes)
     assert TOKEN not in headers["set-cookie"]
-    known = Client(guarded.served, cookie)
+    known = Client(guarded.served, f"a/b=1; {cookie}; c")  # with cookies of other servers on this host
     assert known.get("/")[0] == 200
     # A report has an origin of its own, so that its requests have no cookie: the URL has a key instead.
     assert guarded.get(files_of(known, run) + "/report/index.html")[0] == 200
     assert guarded.get(f"//evil.example/?token={TOKEN}")[1]["location"] == "/evil.example/"
+
+
+def test_dashboards_on_one_host_have_cookies_of_their_own(guarded: Client, folders: Folders, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.touch(mode=0o600)
+    file.write_text("another-token-of-these-tests")
+    with client(folders.path, token_file=file) as other:
+        first, second = cookie_of(guarded), cookie_of(other, file.read_text())
+        assert first.partition("=")[0] != second.partition("=")[0]
+        for answers in (guarded, other):
+            assert Client(answers.served, f"{first}; {second}").get("/")[0] == 200
+        assert Client(guarded.served, second).get("/")[0] == 401
 
 
 def test_programs_send_the_token_in_a_header(guarded: Client) -> None:
