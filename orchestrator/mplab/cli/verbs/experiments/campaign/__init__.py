@@ -145,7 +145,7 @@ def serve(
 ) -> None:
     """Show a campaign as a live web page, until Ctrl-C: 'mplab serve' for its folders."""
     directory = find_campaign(name, campaigns)
-    folders = [directory.runs, directory.path.parent]
+    folders = [directory.runs, directory.path.resolve().parent]
     page = f"campaigns/{quote(directory.id)}"
     serve_until_interrupt(folders, host=host, port=port, token_file=token_file, page=page)
 
