@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mplab.base.polling import wait_until
 from tests.unit.dashboard.lab import Client, Folders, client
 
 
@@ -26,6 +27,12 @@ class Stream:
                 data: dict[str, Any] = json.loads(line[6:])
                 return data
         raise AssertionError("the stream has ended")
+
+
+def status_of_stream(answers: Client) -> int:
+    """Open a stream, and return its status."""
+    with ExitStack() as stack:
+        return Stream(answers, stack).status
 
 
 def test_a_finished_cell_is_an_event(folders: Folders) -> None:
@@ -56,12 +63,7 @@ def test_a_further_viewer_is_told_to_come_back(folders: Folders, monkeypatch: py
             status, headers, _ = answers.get("/events")
             assert (status, headers["retry-after"]) == (503, "30")
             assert answers.get("/")[0] == 200
-        for _ in range(100):  # the server notices the closed connections at its next event
-            with ExitStack() as stack:
-                if Stream(answers, stack).status == 200:
-                    break
-        else:
-            pytest.fail("the places stay taken")
+        assert wait_until(lambda: status_of_stream(answers) == 200, 60, interval_s=0.1)  # it soon notices the closed ones
 
 
 def test_events_without_a_body(folders: Folders) -> None:
