@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import secrets
 import socket
 import threading
@@ -79,16 +80,19 @@ def serve(
             `token_file`.
         port: TCP port; 0: any free one.
         token_file: private file whose only line is the token.
-        names: host names by which browsers may call the server.
+        names: host names by which browsers may call the server; they need a token, because other machines use them.
 
     Raises:
-        InputError: a folder is missing, the address is wrong, or the file of the token is not private or too short.
+        InputError: a folder is missing, the address is wrong, the file of the token is not private or too short, or there
+            are `names` without a token.
         LabNotReadyError: the port is taken, or the address is not one of this machine.
     """
     for folder in folders:
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{folder}: is a file. A folder of runs or campaigns is needed")
     token = _token(host, token_file)
+    if names and not token:
+        raise InputError("--name needs a token: add --token-file FILE")
     listener = _listen(host, port)
     access = Access(token, (*names, host), only_loopback=is_loopback(host))
     dashboard = Dashboard(Watcher(folders), access)
@@ -144,5 +148,6 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
-        raise LabNotReadyError(f"{host} port {port}: {error.strerror}: choose another port") from error
+        remedy = ": choose another port" if error.errno == errno.EADDRINUSE else ""
+        raise LabNotReadyError(f"{host} port {port}: {error.strerror}{remedy}") from error
     return listener

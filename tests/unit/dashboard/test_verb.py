@@ -71,11 +71,12 @@ def test_a_token_is_printed_for_other_machines(folders: Folders) -> None:
 @pytest.mark.long
 def test_a_campaign_is_served_with_its_page(folders: Folders) -> None:
     folders.night()
-    with served("campaign", "serve", cwd=folders.path) as url:
-        assert urlsplit(url).path == f"/campaigns/{CAMPAIGN}"
-        status, page = status_of(url)
-        assert status == 200
-        assert "phone-3: no answer" in page
+    for arguments, cwd in ([], folders.path), (["."], folders.campaigns / CAMPAIGN):
+        with served("campaign", "serve", *arguments, cwd=cwd) as url:
+            assert urlsplit(url).path == f"/campaigns/{CAMPAIGN}"
+            status, page = status_of(url)
+            assert status == 200
+            assert "phone-3: no answer" in page
 
 
 @pytest.mark.parametrize(
@@ -84,6 +85,7 @@ def test_a_campaign_is_served_with_its_page(folders: Folders) -> None:
         (["nowhere"], "nowhere: no such folder"),
         (["file"], "file: is a file"),
         (["--token-file", "none"], "no such file: none"),
+        (["--name", "lab.example"], "--name needs a token: add --token-file FILE"),
     ],
 )
 def test_wrong_arguments(
@@ -96,7 +98,9 @@ def test_wrong_arguments(
     (tmp_path / "file").touch()
     monkeypatch.chdir(tmp_path)
     assert run_main("serve", *arguments) == 2
-    assert message in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert shown.count("\n") == 1
 
 
 def test_a_missing_extra_is_named(

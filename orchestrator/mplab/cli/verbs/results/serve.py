@@ -57,7 +57,7 @@ def serve(
         typer.Option(
             "--name",
             metavar="NAME",
-            help="Let browsers call this server by this host name, besides its addresses; may be repeated.",
+            help="Let browsers call this server by this host name, besides its addresses; needs a token; may be repeated.",
         ),
     ] = None,
     runs: Annotated[Path, typer.Option(hidden=True, envvar="MPLAB_RUNS")] = RUNS,
@@ -95,7 +95,10 @@ def serve_until_interrupt(
     with deferred("the web server is an extra"):
         from mplab.dashboard.serving import serve as serve_dashboard
 
-    with serve_dashboard(folders, host=host, port=port, token_file=token_file, names=names) as served:
+    with (
+        serve_dashboard(folders, host=host, port=port, token_file=token_file, names=names) as served,
+        contextlib.suppress(KeyboardInterrupt),
+    ):
         url = served.url if token_file is not None else served.first_url
         out.print(url.replace("/?", f"/{page}?") if "/?" in url else f"{url}{page}", markup=False, soft_wrap=True)
         if token_file is not None:
@@ -103,5 +106,4 @@ def serve_until_interrupt(
         elif served.first_url != served.url:
             err.print("The token in this URL is new with each start. Only who has it can read the pages.")
         err.print("Ctrl-C ends it.")
-        with contextlib.suppress(KeyboardInterrupt):
-            threading.Event().wait()
+        threading.Event().wait()
