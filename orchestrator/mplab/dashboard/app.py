@@ -23,7 +23,7 @@ from mplab.dashboard import render
 from mplab.dashboard.access import PAGE_POLICY, RUN_FILE_POLICY, TREND_POLICY, Access, Guard
 from mplab.dashboard.cells import finished_cells, log_names
 from mplab.dashboard.days import newest_per_experiment
-from mplab.dashboard.files import content_type, open_below, read_below
+from mplab.dashboard.files import content_type, is_listed, names_below, open_below, read_below
 from mplab.dashboard.live import Live, progress_of
 from mplab.dashboard.openmetrics import CONTENT_TYPE_LATEST, exposition
 from mplab.dashboard.search import MOST_LENGTH, search
@@ -124,7 +124,7 @@ class Dashboard:
             path = "report/index.html"
         snapshot = await self._snapshot()
         parts = path.split("/")
-        if snapshot.run(run) is None or not content_type(parts):
+        if snapshot.run(run) is None or not (content_type(parts) or is_listed(parts)):
             raise HTTPException(404)
         return RedirectResponse(f"{_FILES}{self._access.run_key(run)}/{quote(run)}/{quote(path)}", 302)
 
@@ -134,7 +134,7 @@ class Dashboard:
             raise HTTPException(404)
         entry = (await self._snapshot()).run(run)
         kind = content_type(parts)
-        if entry is None or not kind:
+        if entry is None or not (kind or is_listed(parts)):
             raise HTTPException(404)
         headers = {
             "Content-Security-Policy": RUN_FILE_POLICY,
@@ -143,6 +143,9 @@ class Dashboard:
         if kind == "application/octet-stream":
             headers["Content-Disposition"] = "attachment"
         try:
+            if not kind:
+                names = await asyncio.to_thread(names_below, entry.folder, [run, *parts[:-1]])
+                return HTMLResponse(render.names_page("/".join(parts), names), headers=headers)
             file = await asyncio.to_thread(open_below, entry.folder, [run, *parts])
         except FileNotFoundError:
             raise HTTPException(404) from None

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -45,6 +46,8 @@ CELL_TYPES = {
 """Suffix → content type of the files in ``cells/`` that are served: no HTML, and no TLS keys."""
 LOG_TYPES = {".jsonl": _TEXT, ".log": _TEXT}
 """Suffix → content type of the files in ``logs/`` that are served."""
+_MOST_NAMES = 5000
+"""Number of entries of a directory that are read for its list."""
 _TYPES_IN = {"report": REPORT_TYPES, "cells": CELL_TYPES, "logs": LOG_TYPES}
 
 
@@ -55,12 +58,54 @@ def content_type(parts: Sequence[str]) -> str:
     return _TYPES_IN.get(parts[0], {}).get(Path(parts[-1]).suffix.lower(), "")
 
 
+def is_listed(parts: Sequence[str]) -> bool:
+    """Return whether a path in a run directory, whose last part is "", is a directory whose files are listed."""
+    return len(parts) > 2 and parts[0] == "cells" and not parts[-1]
+
+
+def names_below(folder: Path, parts: Sequence[str]) -> list[str]:
+    """Return the names in the directory ``folder/RUN/part…`` that are served, sorted; those of directories end with "/".
+
+    Args:
+        folder: folder of the run directory.
+        parts: name of the run directory, and the path of the directory in it.
+
+    Raises:
+        FileNotFoundError: the directory cannot be read, or a part is a link.
+    """
+    descriptor = _open_below(folder, parts, os.O_DIRECTORY)
+    names: list[str] = []
+    try:
+        with os.scandir(descriptor) as entries:
+            for entry in islice(entries, _MOST_NAMES):
+                if entry.name.startswith(".") or not entry.name.isprintable():
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    names.append(f"{entry.name}/")
+                elif content_type([*parts[1:], entry.name]) and entry.is_file(follow_symlinks=False):
+                    names.append(entry.name)
+    except OSError as error:
+        raise FileNotFoundError from error
+    finally:
+        os.close(descriptor)
+    return sorted(names)
+
+
 def open_below(folder: Path, parts: Sequence[str]) -> BinaryIO:
     """Open the file ``folder/part/part…`` for reading. No part may be a link, be hidden, or contain a slash.
 
     Raises:
         FileNotFoundError: the file cannot be opened, or is a link or not a regular file.
     """
+    descriptor = _open_below(folder, parts, os.O_NONBLOCK)  # do not wait for the writer of a pipe
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise FileNotFoundError
+
+
+def _open_below(folder: Path, parts: Sequence[str], last_kind: int) -> int:
+    """Return a descriptor of ``folder/part/part…``; `last_kind` are flags for the last part. Raises FileNotFoundError."""
     if not parts or any(not part or part.startswith(".") or "/" in part or "\0" in part for part in parts):
         raise FileNotFoundError
     try:
@@ -69,19 +114,17 @@ def open_below(folder: Path, parts: Sequence[str]) -> BinaryIO:
         raise FileNotFoundError from error
     try:
         for index, part in enumerate(parts):
-            kind = os.O_DIRECTORY if index < len(parts) - 1 else os.O_NONBLOCK  # do not wait for the writer of a pipe
+            kind = os.O_DIRECTORY if index < len(parts) - 1 else last_kind
             try:
                 inner = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | kind, dir_fd=descriptor)
             except (OSError, ValueError) as error:
                 raise FileNotFoundError from error
             os.close(descriptor)
             descriptor = inner
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return os.fdopen(descriptor, "rb")
-        raise FileNotFoundError  # noqa: TRY301 - closed as after any other error
     except BaseException:
         os.close(descriptor)
         raise
+    return descriptor
 
 
 def read_below(folder: Path, parts: Sequence[str], most_bytes: int) -> bytes:

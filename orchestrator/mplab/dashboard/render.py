@@ -227,6 +227,11 @@ def search_page(snapshot: Snapshot, query: str, found: Found) -> str:
     return _page("search.html.j2", snapshot.now, here="search", query=query, found=found)
 
 
+def names_page(path: str, names: Iterable[str]) -> str:
+    """Return the list of the files of a directory of a run; it has an origin of its own, as all files of runs."""
+    return environment().get_template("names.html.j2").render(path=path, names=names)
+
+
 def write_page(state: CampaignState, path: Path, *, runs: Path, live: bool = False, now: float | None = None) -> None:
     """Write the page of a campaign atomically, as one file without scripts: a reader sees the old page or the new one.
 

@@ -5,12 +5,17 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urldefrag, urljoin
 
 import pytest
+from lxml import html
 
+from mplab.analysis.pipeline import analyze
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.dashboard.access import COOKIE, RUN_FILE_POLICY
 from mplab.dashboard.serving import serve
+from tests.unit.analysis.report.test_cell_pages import Links, add_evidence
+from tests.unit.analysis.synthetic import Synthetic, toy_scenario
 from tests.unit.dashboard.lab import EVIL, REPORT, Client, Folders, client, with_traps
 
 TOKEN = "correct-horse-battery-staple"  # noqa: S105 - of these tests
@@ -119,6 +124,15 @@ def test_files_of_a_run_are_sandboxed(served: Client, run: str) -> None:
         "/cells/0001-a/page.html",
         "/cells/0001-a/logs/tls-keys.txt",
         "/cells/",
+        "/cells//",
+        "/cells/0001-a",
+        "/cells/none/",
+        "/cells/../cells/0001-a/",
+        "/cells/%2e%2e/",
+        "/cells/0001-a/outside/",
+        "/cells/0001-a/phone.pcapng/",
+        "/report/data/",
+        "/logs/",
         "/logs/outside.html",
         "/logs/outside.log",
     ],
@@ -130,6 +144,45 @@ def test_no_other_file_of_a_run(served: Client, run: str, path: str) -> None:
             status, _, text = served.get(headers["location"])
         assert status == 404
         assert "secret" not in text
+
+
+def test_the_files_of_a_cell_are_listed(served: Client, run: str) -> None:
+    base = files_of(served, run)
+    for url, names in {
+        f"{base}/cells/0001-a/": ["logs/", "phone.pcapng"],
+        f"{base}/cells/0001-a/logs/": ["agent.log"],
+    }.items():
+        status, headers, text = served.get(url)
+        assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert headers["content-security-policy"] == RUN_FILE_POLICY
+        assert html.fromstring(text).xpath("//a/@href") == names
+        assert "secret" not in text
+    assert served.get(f"/runs/{run}/cells/0001-a/")[1]["location"] == f"{base}/cells/0001-a/"
+
+
+def test_no_link_of_a_served_report_is_dead(folders: Folders, tmp_path: Path) -> None:
+    run = Synthetic(folders.runs, repetitions=1, labels=["1 MB"]).build()
+    for cell in (run / "cells").iterdir():
+        add_evidence(cell)
+        (cell / "logs" / f"a b{EVIL.replace('/', '')}:?#.log").write_text("text")
+    with toy_scenario(tmp_path / "toy"):
+        analyze(run)
+    with client(folders.path) as answers:
+        base = files_of(answers, run.name)
+        todo, seen = [f"{base}/report/index.html"], set()
+        while todo:
+            url = todo.pop()
+            status, headers, text = answers.get(url)
+            assert status == 200, url
+            seen.add(url)
+            if headers["content-type"].startswith("text/html"):
+                links = {urldefrag(urljoin(url, target))[0] for target in Links(text).targets if "data:" not in target}
+                assert all(link.startswith(f"{base}/") for link in links)
+                todo += sorted(links - seen - set(todo))
+    assert len(seen) > 20
+    cells = [path.name for path in (run / "cells").iterdir()]
+    assert {f"{base}/cells/{cell}/logs/" for cell in cells} <= seen
+    assert sum("%3Cscript%3E" in url for url in seen) == len(cells)
 
 
 def test_the_key_of_a_run_opens_only_this_run(served: Client, lab: Folders, run: str) -> None:
