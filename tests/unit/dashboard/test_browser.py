@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from mplab.base.polling import wait_until
-from mplab.base.programs import CHROMIUM
-from tests.pages import AXE, ChromiumPage, chromium_page, overflow, violations
+from mplab.base.programs import CHROMIUM, FIREFOX
+from tests.pages import AXE, ChromiumPage, chromium_page, firefox_page, overflow, violations
 from tests.unit.dashboard.lab import CAMPAIGN, Client, Folders, client
+from tests.unit.dashboard.test_live import status_of_stream
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(CHROMIUM.find() is None, reason="no Chromium")]
 PAGES = ("/", "/runs", "/runs/{run}", f"/campaigns/{CAMPAIGN}", "/search?q=files", "/search", "/runs/trend-demo.html")
@@ -95,6 +96,41 @@ def test_updates_can_be_paused(folders: Folders, served: Client, browser: Chromi
         assert not wait_until(lambda: browser.run(seen), 4, interval_s=0.5)
         browser.run("document.querySelector('.live button').click();")
         assert wait_until(lambda: browser.run(seen), 30, interval_s=0.2)
+
+
+def test_a_hidden_page_has_no_connection(
+    folders: Folders, served: Client, browser: ChromiumPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mplab.dashboard.live.MOST_CLIENTS", 1)
+    run = folders.running()
+    text = "return document.getElementById('live').textContent;"
+    hide = (
+        "Object.defineProperty(document, 'hidden', {value: VALUE, configurable: true});"
+        "document.dispatchEvent(new Event('visibilitychange'));"
+    )
+    with folders.held(run):
+        show(browser, f"{served.served.url}runs/{run}", width=1300)
+        assert wait_until(lambda: browser.run(text) == "Updates live.", 30, interval_s=0.1)
+        assert status_of_stream(served) == 503
+        browser.run(hide.replace("VALUE", "true"))
+        assert wait_until(lambda: status_of_stream(served) == 200, 60, interval_s=0.1)
+        monkeypatch.setattr("mplab.dashboard.live.MOST_CLIENTS", 32)
+        cell = folders.finish_cell(run)
+        browser.run(hide.replace("VALUE", "false"))
+        seen = f"return document.getElementById('cell-{cell}') !== null;"
+        assert wait_until(lambda: browser.run(seen), 30, interval_s=0.2)
+
+
+@pytest.mark.skipif(FIREFOX.find() is None, reason="no Firefox")
+def test_firefox_updates_pages(folders: Folders, served: Client) -> None:
+    run = folders.running()
+    with folders.held(run), firefox_page() as firefox:
+        firefox.show(f"{served.served.url}runs/{run}", width=1300)
+        firefox.run("window.loadedOnce = true;")
+        cell = folders.finish_cell(run)
+        seen = f"return document.getElementById('cell-{cell}') !== null && window.loadedOnce === true;"
+        assert wait_until(lambda: firefox.run(seen), 30, interval_s=0.2)
+        assert overflow(firefox) == []
 
 
 @pytest.mark.parametrize("width", [420, 1300])

@@ -9,6 +9,7 @@
   let shown = null; // version that the page shows
   let wanted = null; // newest version that the server has reported
   let busy = false;
+  let source = null; // connection to the server, while the page is visible
   let problem = "";
 
   const say = () => {
@@ -65,20 +66,28 @@
     }
   };
 
-  const source = new EventSource("/events");
-  source.addEventListener("state", (event) => {
-    wanted = JSON.parse(event.data).version;
-    problem = "";
-    say();
-    refresh();
-  });
-  source.addEventListener("error", () => {
-    problem =
-      source.readyState === EventSource.CLOSED
-        ? "This page does not update itself: the server is not reachable or has too many viewers. Reload it."
-        : "The connection is lost; trying again.";
-    say();
-  });
+  // Browsers open at most six connections to a server over HTTP/1.1: a hidden page must not keep one.
+  const connect = () => {
+    if (document.hidden || (source && source.readyState !== EventSource.CLOSED)) {
+      return;
+    }
+    const opened = new EventSource("/events");
+    source = opened;
+    opened.addEventListener("state", (event) => {
+      wanted = JSON.parse(event.data).version;
+      problem = "";
+      say();
+      refresh();
+    });
+    opened.addEventListener("error", () => {
+      problem =
+        opened.readyState === EventSource.CLOSED
+          ? "This page does not update itself: the server is not reachable or has too many viewers. Reload it."
+          : "The connection is lost; trying again.";
+      say();
+    });
+  };
+  const disconnect = () => source?.close();
 
   button.type = "button";
   button.textContent = "Pause updates";
@@ -91,6 +100,15 @@
     refresh();
   });
   status.after(button);
-  document.addEventListener("visibilitychange", refresh);
-  addEventListener("pagehide", () => source.close());
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) {
+      disconnect();
+    } else {
+      connect();
+      refresh();
+    }
+  });
+  addEventListener("pagehide", disconnect);
+  addEventListener("pageshow", connect);
+  connect();
 })();
