@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup
 
 from mplab.analysis.text import number, quantity
@@ -85,16 +86,19 @@ def environment() -> Environment:
         "quantity": quantity,
         "run_url": lambda run: f"/runs/{quote(run.name)}",
         "campaign_url": lambda campaign: f"/campaigns/{quote(campaign.name)}",
-        "time": clock_time,
+        "time": _time,
     }
     return made
 
 
 def _page(template: str, now: float, **content: object) -> str:
-    filled = environment().overlay()
-    filled.filters = {**filled.filters, "time": lambda t: clock_time(t, now)}
-    content = {"css": "", "here": "", "now": now, **content}
-    return filled.get_template(template).render(content)
+    return environment().get_template(template).render({"css": "", "here": "", "now": now, **content})
+
+
+@pass_context
+def _time(context: Context, t: float) -> str:
+    """Return a time in words; today's times have no date."""
+    return clock_time(t, context["now"])
 
 
 def overview(snapshot: Snapshot) -> str:
