@@ -64,7 +64,7 @@ def is_listed(parts: Sequence[str]) -> bool:
 
 
 def names_below(folder: Path, parts: Sequence[str]) -> list[str]:
-    """Return the names in the directory ``folder/RUN/part…`` that are served, sorted; those of directories end with "/".
+    """Return the served names in the directory ``folder/RUN/part…``, sorted; those of directories end with "/".
 
     Args:
         folder: folder of the run directory.
@@ -105,7 +105,13 @@ def open_below(folder: Path, parts: Sequence[str]) -> BinaryIO:
 
 
 def _open_below(folder: Path, parts: Sequence[str], last_kind: int) -> int:
-    """Return a descriptor of ``folder/part/part…``; `last_kind` are flags for the last part. Raises FileNotFoundError."""
+    """Return a descriptor of ``folder/part/part…``. Raises FileNotFoundError.
+
+    Args:
+        folder: folder in which the path begins.
+        parts: parts of the path.
+        last_kind: flags of ``open`` for the last part.
+    """
     if not parts or any(not part or part.startswith(".") or "/" in part or "\0" in part for part in parts):
         raise FileNotFoundError
     try:

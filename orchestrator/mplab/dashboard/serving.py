@@ -83,8 +83,8 @@ def serve(
         names: host names by which browsers may call the server; they need a token, because other machines use them.
 
     Raises:
-        InputError: a folder is missing, the address is wrong, the file of the token is not private or too short, or there
-            are `names` without a token.
+        InputError: a folder is missing, the address is wrong, the file of the token is not private or too short, or
+            there are `names` without a token.
         LabNotReadyError: the port is taken, or the address is not one of this machine.
     """
     for folder in folders:

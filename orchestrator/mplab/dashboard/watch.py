@@ -435,7 +435,8 @@ class Watcher:
         campaigns = sorted(self._read_campaigns(entries, now), key=lambda campaign: campaign.name, reverse=True)
         resources = tuple(resources_of(campaigns))
         phones = _quarantined_phones()
-        seen = (tuple(runs), tuple(doubles), tuple(replace_clock(campaign) for campaign in campaigns), resources, phones)
+        nights = tuple(replace_clock(campaign) for campaign in campaigns)
+        seen = (tuple(runs), tuple(doubles), nights, resources, phones)
         version = self._last.version if self._last is not None else 1
         made = Snapshot(
             version, now, self._folders, tuple(runs), tuple(campaigns), resources, disks_of(parents), phones, left_out,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mplab.base.polling import wait_until
+from mplab.dashboard.watch import Watcher
 from tests.unit.dashboard.lab import Client, Folders, client
 
 
@@ -63,7 +64,21 @@ def test_a_further_viewer_is_told_to_come_back(folders: Folders, monkeypatch: py
             status, headers, _ = answers.get("/events")
             assert (status, headers["retry-after"]) == (503, "30")
             assert answers.get("/")[0] == 200
-        assert wait_until(lambda: status_of_stream(answers) == 200, 60, interval_s=0.1)  # it soon notices the closed ones
+        assert wait_until(lambda: status_of_stream(answers) == 200, 60, interval_s=0.1)  # it notices closed ones
+
+
+def test_a_stream_ends_if_the_folders_cannot_be_read(folders: Folders) -> None:
+    def fail(_: Watcher) -> None:
+        raise OSError("no folder")
+
+    with client(folders.path) as answers, ExitStack() as stack:
+        stream = Stream(answers, stack)
+        assert stream.next()["running"] == []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Watcher, "snapshot", fail)
+            with pytest.raises(AssertionError, match="the stream has ended"):
+                stream.next()
+        assert Stream(answers, stack).next()["running"] == []  # browsers try again
 
 
 def test_events_without_a_body(folders: Folders) -> None:

@@ -57,7 +57,8 @@ def serve(
         typer.Option(
             "--name",
             metavar="NAME",
-            help="Let browsers call this server by this host name, besides its addresses; needs a token; may be repeated.",
+            help="Let browsers call this server by this host name, besides its addresses; it needs a token; may be "
+            "repeated.",
         ),
     ] = None,
     runs: Annotated[Path, typer.Option(hidden=True, envvar="MPLAB_RUNS")] = RUNS,
