@@ -132,7 +132,7 @@ def plan_again(
     allow_lab: bool = False,
     watch: RunCallbacks = SILENT,
 ) -> PlannedRun:
-    """Plan the cells of a bundle on this host: those of its run, also if they were chosen among those of its experiment.
+    """Plan the cells of a bundle on this host: those of its run, even if its experiment has more.
 
     Raises:
         InputError: no cell of the bundle is ok, its cells cannot be planned here, or its hooks or lab file are not
