@@ -63,7 +63,9 @@ def own_chromium() -> Iterator[OwnChromium]:
         argv = [*_WITH_PIPE, str(CHROMIUM.path()), *own_switches(profile), "about:blank"]
         mine, browsers = socket.socketpair()
         with log.open("wb") as output, browsers:
-            process = subprocess.Popen(argv, stdin=browsers, stdout=output, stderr=output, start_new_session=True)
+            process = subprocess.Popen(
+                argv, stdin=browsers.fileno(), stdout=output, stderr=output, start_new_session=True
+            )
         try:
             with BrowserSession(Pipe(mine)) as session:
                 _check_started(session, log)
