@@ -6,6 +6,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := build/bin
 PROGRAMS := $(BIN)/linkem $(BIN)/mpflex $(BIN)/mptrace $(BIN)/phonelog $(BIN)/applet
+AXE := tools/axe/node_modules/.complete
 LIBRARIES := $(if $(filter x86_64,$(shell uname -m)),build/lib/uml-xstate.so)
 VERSION = $(shell $(VENV)/bin/python -c 'import importlib.metadata; print(importlib.metadata.version("mplab"))')
 
@@ -15,7 +16,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help announce demo check coverage lint test test-docker setup android system node-packages pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos docs lock schema wheels image release lowest clean
+.PHONY: help announce demo check coverage lint test test-docker setup android system node-packages axe pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos docs lock schema wheels image release lowest clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -23,19 +24,19 @@ help:  ## this list
 demo: setup  ## run experiments/demo.yaml in the virtual lab; ends in a report
 	$(VENV)/bin/mplab demo
 
-test: setup  ## lint, types, unit, integration, router, device, Docker (as root) and Go tests
+test: setup $(AXE)  ## lint, types, unit, integration, router, device, Docker (as root) and Go tests
 	@[ "$$(id -u)" -ne 0 ] || tools/system-packages docker || echo "── Without them the tests of the containers are skipped"
 	@tools/debian-adbd || echo "── Without it the tests of Debian's adbd are skipped"
 	@rm -rf build/tests
 	$(VENV)/bin/tox run-parallel
 
-check: setup  ## lint, types, layers, unit and golden tests, Go vet and unit tests: what to run before each commit
+check: setup $(AXE)  ## lint, types, layers, unit and golden tests, Go vet and unit tests: what to run before each commit
 	$(VENV)/bin/tox run-parallel -e quick,go-quick,types,lint
 
 lint: setup  ## linters only: code, imports, spelling, wording
 	$(VENV)/bin/tox -e lint
 
-coverage: setup  ## run all lanes and measure which code they run; fails below the floor (tests/coverage-floor.json)
+coverage: setup $(AXE)  ## run all lanes and measure which code they run; fails below the floor (tests/coverage-floor.json)
 	$(VENV)/bin/python -m tests.covered start
 	MPLAB_COVERAGE=1 $(VENV)/bin/tox -e unit,integration,router,device,docker,go
 	$(VENV)/bin/python -m tests.covered
@@ -77,12 +78,15 @@ $(VENV)/.complete: requirements/lock.txt pyproject.toml
 pesq: $(VENV)/.complete  ## PESQ MOS of calls; read its terms first: ui-scenarios/mplab/scenarios/call/README.md
 	@tools/install-pesq $(VENV)
 
-node-packages: $(VENV)/.complete tools/axe/node_modules
+node-packages: $(VENV)/.complete
 	@$(VENV)/bin/mplab setup
 
-# Only tests of pages need it: `mplab setup`, which users run, does not fetch it.
-tools/axe/node_modules: tools/axe/package-lock.json | $(VENV)/.complete
-	$$($(VENV)/bin/python -c 'import shlex; from mplab.base.fetched import npm; print(shlex.join(npm()))') ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
+axe: $(AXE)  ## install axe-core, which checks the accessibility of pages in tests; `test` and `check` do it, too
+
+# npm removes the file when it begins, so an interrupted installation is repeated.
+$(AXE): tools/axe/package-lock.json | $(VENV)/.complete
+	@echo '── axe-core, only for tests: 3 MB in tools/axe/node_modules (undo: make clean)'
+	$$($(VENV)/bin/python -c 'import shlex; from mplab.base.fetched import npm; print(shlex.join(npm()))') ci --prefix tools/axe --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@
 
 # --- Go ------------------------------------------------------------------------------------------------------
@@ -142,7 +146,7 @@ docs: $(VENV)/.complete  ## the manual as a site with search, in build/site; dea
 	$(VENV)/bin/properdocs build
 	@echo "Read it with: python3 -m http.server -d build/site"
 
-lowest: setup  ## unit tests with the oldest dependencies that pyproject.toml allows
+lowest: setup $(AXE)  ## unit tests with the oldest dependencies that pyproject.toml allows
 	$(VENV)/bin/tox -e lowest
 
 wheels: $(VENV)/.complete  ## wheels for x86-64 and arm64, and the source archive, in dist/

@@ -32,3 +32,12 @@ def test_what_the_host_allows_decides(
     assert (check.level, words in check.found) == (level, True)
     if "allowed ones" in words:
         assert check.remedy.endswith("tcp_allowed_congestion_control='reno bbr cubic'")
+
+
+def test_settings_that_cannot_be_read_stop_neither_a_run_nor_the_doctor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(congestion, "SYSCTL", tmp_path)
+    assert list(ready.doubts_about(plan(EXPERIMENTS / "smoke.yaml").experiment)) == []
+    check = doctor._congestion_control("cubic")
+    assert (check.level, "tcp_available_congestion_control: No such file" in check.found) == ("warning", True)

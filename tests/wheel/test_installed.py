@@ -91,6 +91,13 @@ def contents(package: Path) -> Mapping[str, str]:
     }
 
 
+def data_files(package: Path) -> list[str]:
+    """Return the files of a package that are not Python: at least one template, style sheet and JSON file."""
+    paths = [path for path in package.rglob("*") if path.is_file() and path.suffix not in {".py", ".pyc"}]
+    assert {".j2", ".css", ".js", ".svg", ".json"} <= {path.suffix for path in paths}
+    return [str(path.relative_to(package)) for path in paths]
+
+
 def check_content(wheel: Path, machine: str) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -105,6 +112,8 @@ def check_content(wheel: Path, machine: str) -> None:
     for needed in ("experiments/demo.yaml", "docs/schema/experiment.schema.json", "proxy-docker/.env"):
         assert f"mplab/_data/{needed}" in names
     assert "mplab/services/dash/service.py" in names
+    for path in data_files(ROOT / "orchestrator" / "mplab" / "dashboard"):
+        assert f"mplab/dashboard/{path}" in names
 
 
 def test_the_wheel_has_everything_and_nothing_else(wheel: Path) -> None:
@@ -135,6 +144,7 @@ def test_what_is_missing_is_named_with_its_command(installed: Installed) -> None
         ("phones", "run", "smoke", "--lab", "emulated-phone"),
         ("report", "results"),
         ("docker", "proxy", "status"),
+        ("serve", "serve"),
         ("cluster", "analyze", "--cluster", "local"),
     ):
         result = installed.mplab(*arguments, code=3)

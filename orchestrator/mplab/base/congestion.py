@@ -19,12 +19,12 @@ class CongestionProblem(NamedTuple):
 
 
 def allowed() -> list[str]:
-    """Return the algorithms that the host allows to network namespaces."""
+    """Return the algorithms that the host allows to network namespaces. Raises OSError: they cannot be read."""
     return (SYSCTL / "tcp_allowed_congestion_control").read_text().split()
 
 
 def problem_with(algorithm: str) -> CongestionProblem | None:
-    """Return why the lab's origin cannot use an algorithm; None: it can."""
+    """Return why the lab's origin cannot use an algorithm; None: it can. Raises OSError: settings cannot be read."""
     available = (SYSCTL / "tcp_available_congestion_control").read_text().split()
     if algorithm not in available:
         remedy = f"modprobe tcp_{algorithm}, or another congestion_control in the experiment"

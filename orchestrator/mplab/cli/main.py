@@ -20,6 +20,9 @@ from mplab.cli.failure import report, wants_json
 from mplab.cli.verb_loader import add_verb, add_verbs
 from mplab.cli.verbs import ALIASES, PANELS
 
+_INTERRUPTED = 130
+"""Exit code after SIGINT or SIGTERM."""
+
 app = VerbApp(
     name="mplab",
     help="Experiments on multipath transport for phones: shape and probe links, verify transports, drive apps, "
@@ -79,6 +82,8 @@ def main() -> None:
     as_json = wants_json(sys.argv[1:])
     try:
         code = app(standalone_mode=not as_json)  # with JSON, typer must not print its errors itself
+        if as_json and code == _INTERRUPTED:  # typer has handled KeyboardInterrupt
+            report("interrupted", _INTERRUPTED, as_json=True)
         sys.exit(code if isinstance(code, int) else 0)
     except TyperException as error:
         report(error.format_message(), error.exit_code, as_json=as_json)
@@ -93,8 +98,8 @@ def main() -> None:
         report(f"{os.fsdecode(error.filename)}: {error.strerror}", failure.exit_code, as_json=as_json)
         sys.exit(failure.exit_code)
     except KeyboardInterrupt:
-        report("interrupted", 130, as_json=as_json)
-        sys.exit(130)
+        report("interrupted", _INTERRUPTED, as_json=as_json)
+        sys.exit(_INTERRUPTED)
     except Exception as error:  # a defect of mplab: its traceback is for developers
         if message := advice(error):
             report(message, LabNotReadyError.exit_code, as_json=as_json)

@@ -230,10 +230,11 @@ def is_file(name_or_file: str) -> bool:
     return os.sep in name_or_file or name_or_file.endswith((".yaml", ".yml"))
 
 
-def find_run(name: str, runs: Path) -> Path:
+def find_run(name: str, runs: Path, *, whole: bool = False) -> Path:
     """Return the run directory that `name` means: its path, or the start or end of its name in the folder `runs`.
 
-    If `name` is "", return the newest run in `runs`.
+    If `name` is "", return the newest run in `runs`; with `whole`, the newest one whose cells were not chosen with
+    ``--cell``, if there is one.
 
     Raises:
         InputError: no run matches, or more than one.
@@ -250,7 +251,9 @@ def find_run(name: str, runs: Path) -> Path:
     if not directories:
         raise InputError(f"{runs}: no run in it; 'mplab run FILE' makes one, --runs names another folder")
     if not name:
-        return directories[-1]
+        newest_first = reversed(directories)
+        fitting = (path for path in newest_first if not (whole and RunDirectory(path).read_manifest().plan.chosen))
+        return next(fitting, directories[-1])
     return runs / meant("run", name, [path.name for path in directories], runs)
 
 

@@ -47,3 +47,5 @@ class Plan:
     cells: tuple[CellSpec, ...] = ()
     estimate_s: float = 0.0
     skipped: tuple[SkippedTransport, ...] = ()
+    chosen: bool = False
+    """True: a user chose these cells among those of the experiment. Such a run is no baseline for other runs."""

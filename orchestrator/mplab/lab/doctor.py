@@ -156,9 +156,13 @@ def _checked(name: str, check: Callable[[], Iterable[Finding]]) -> Iterator[Find
 
 
 def _congestion_control(name: str) -> Finding:
-    if problem := congestion.problem_with(name):
+    try:
+        problem, allowed = congestion.problem_with(name), congestion.allowed()
+    except OSError as error:
+        return Finding("congestion-control", "warning", f"{error.filename}: {error.strerror}", "make it readable")
+    if problem is not None:
         return Finding("congestion-control", "warning", problem.text, problem.remedy)
-    return Finding("congestion-control", "ok", f"allowed: {' '.join(congestion.allowed())}")
+    return Finding("congestion-control", "ok", f"allowed: {' '.join(allowed)}")
 
 
 def _scenarios() -> Iterator[Finding]:

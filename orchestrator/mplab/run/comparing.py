@@ -61,7 +61,7 @@ def compare(
 
     Args:
         run: run directory.
-        baseline: run directories; none: the runs of the same experiment before `run`.
+        baseline: run directories; none: the runs of the same experiment before `run`, without runs of chosen cells.
         runs: folder in which earlier runs are searched; not used with a `baseline`.
         window: maximum number of earlier runs.
         correction: correction of p-values for the number of metrics: ``holm``, ``bh`` or ``none``.
@@ -85,12 +85,16 @@ def _named(run: Run, baseline: Sequence[Path]) -> list[Run]:
 
 
 def _earlier(run: Run, folder: Path, window: int) -> list[Run]:
-    """Return the last `window` analysed runs of the experiment before `run`, oldest first. Raises NoBaselineError."""
+    """Return the last `window` analysed runs of the experiment before `run`, oldest first. Raises NoBaselineError.
+
+    Runs of only some cells of the experiment (``mplab run --cell``) are left out: their other series are missing.
+    """
     name = run.manifest.experiment.name
     earlier = [
         other
         for other in load(folder).records
         if other.manifest.experiment.name == name
+        and not other.manifest.plan.chosen
         and started(other) < started(run)
         and (other.directory / "report" / "summary.json").is_file()
     ]

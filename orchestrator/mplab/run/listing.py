@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mplab.base.errors import InputError
-from mplab.base.lock import is_locked
 from mplab.format.events import read_events
 from mplab.format.runevents import RunEvent
-from mplab.run.progress import RunProgress
+from mplab.run.progress import RunProgress, state_of
 from mplab.run.run_directory import RunDirectory
 
 
@@ -70,7 +69,6 @@ def _read(folder: Path) -> Iterator[ListedRun]:
 def _listed(directory: RunDirectory) -> ListedRun:
     manifest = directory.read_manifest()
     progress = RunProgress.from_events(read_events(directory.events_file, RunEvent))
-    killed = progress.state in {"running", "paused"} and not is_locked(directory.lock_name)
     began, ended = progress.started, progress.updated
     return ListedRun(
         directory.path,
@@ -81,5 +79,5 @@ def _listed(directory: RunDirectory) -> ListedRun:
         ok=progress.ok,
         planned=progress.total,
         duration_s=ended - began if began is not None and ended is not None else None,
-        state="killed" if killed else progress.state,
+        state=state_of(directory, progress),
     )

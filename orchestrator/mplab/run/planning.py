@@ -94,7 +94,7 @@ def plan(
 def only_cells(planned: PlannedRun, names: Collection[str]) -> PlannedRun:
     """Return a plan of only the cells that `names` names, by id or number, in the order of the plan.
 
-    The cells keep their ids, seeds and hashes.
+    The cells keep their ids, seeds and hashes. The plan records that they were chosen, unless they are all cells.
 
     Raises:
         InputError: a name is no cell of the plan.
@@ -109,7 +109,8 @@ def only_cells(planned: PlannedRun, names: Collection[str]) -> PlannedRun:
     chosen = {known[name] for name in names}
     cells = tuple(cell for cell in planned.cells if cell.id in chosen)
     estimate_s = planned.estimate_s * len(cells) / len(planned.cells)
-    return replace(planned, plan=replace(planned.plan, cells=cells, estimate_s=estimate_s))
+    chosen_some = planned.plan.chosen or len(cells) < len(planned.cells)
+    return replace(planned, plan=replace(planned.plan, cells=cells, estimate_s=estimate_s, chosen=chosen_some))
 
 
 def find_experiment(file: Path) -> Path:

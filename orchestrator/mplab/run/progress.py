@@ -196,10 +196,13 @@ def status(run: Path | str) -> RunStatus:
         for cell in sorted(progress.outcomes.keys() - directory.complete_cells().keys())
     }
     outcomes = {cell: outcome for cell, outcome in progress.outcomes.items() if cell not in damaged}
-    killed = progress.state in {"running", "paused"} and not is_locked(directory.lock_name)
-    return RunStatus(
-        directory.path, replace(progress, outcomes=outcomes), "killed" if killed else progress.state, damaged
-    )
+    return RunStatus(directory.path, replace(progress, outcomes=outcomes), state_of(directory, progress), damaged)
+
+
+def state_of(directory: RunDirectory, progress: RunProgress) -> str:
+    """Return the state of a run, as `RunStatus` has it: a run that has not ended is alive only if it holds its lock."""
+    ended = progress.state in {"interrupted", "finished"}
+    return progress.state if ended or is_locked(directory.lock_name) else "killed"
 
 
 def _ignore(*_: object) -> None:

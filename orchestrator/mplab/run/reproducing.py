@@ -17,7 +17,7 @@ from mplab.base.errors import GateError, InputError, MplabError
 from mplab.run.arguments import Argument, ArgumentError
 from mplab.run.executing import RunResult, execute
 from mplab.run.hostside import host, ready
-from mplab.run.planning import PlannedRun, load, plan_of
+from mplab.run.planning import PlannedRun, load, only_cells, plan_of
 from mplab.run.progress import SILENT, RunCallbacks
 from mplab.run.resuming import changed_files, experiment_as_in
 from mplab.run.run_directory import RUNS, RunDirectory
@@ -132,7 +132,7 @@ def plan_again(
     allow_lab: bool = False,
     watch: RunCallbacks = SILENT,
 ) -> PlannedRun:
-    """Plan the experiment of a bundle on this host.
+    """Plan the cells of a bundle on this host: those of its run, even if its experiment has more.
 
     Raises:
         InputError: no cell of the bundle is ok, its cells cannot be planned here, or its hooks or lab file are not
@@ -151,23 +151,22 @@ def plan_again(
     planned = PlannedRun(experiment, plan_of(experiment), runs)
     here = plan_of(experiment_as_in(manifest, experiment))
     then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.plan.cells, here.cells))
-    if lab and then != now:
+    if lab and not then.items() <= now.items():
         watch.warning("the lab is not that of the first run: results may differ for this reason")
         then, now = dict.fromkeys(then, ""), dict.fromkeys(now, "")
-    if then != now:
-        lost, more = dict(then.items() - now.items()), dict(now.items() - then.items())
-        examples = sorted(lost or more)[:3]
+    if not then.items() <= now.items():
+        lost = sorted(cell for cell, _ in then.items() - now.items())
         reasons = [f"{path}: not the same file" for path in changed_files(manifest, experiment)]
         reasons += [f"{skipped.transport}: {skipped.reason}" for skipped in planned.plan.skipped]
         commit = f"; the run was made with commit {manifest.git.commit}" if manifest.git.commit else ""
         raise ArgumentError(
             f"{bundle.archive}: the experiment cannot be run again as it was: {len(lost)} of its {len(then)} cells are "
-            f"not planned here, {len(more)} others are ({', '.join([*examples, *reasons])}): link conditions, "
-            f"scenarios, transports or the lab are not the same{commit}. ",
+            f"not planned here ({', '.join([*lost[:3], *reasons])}): link conditions, scenarios, "
+            f"transports or the lab are not the same{commit}. ",
             {Argument.ONLY_REPORT: "still makes the report"},
         )
     ready.check_ready_for(experiment)
-    return planned
+    return only_cells(planned, then)
 
 
 def remake_report(bundle: Bundle, *, watch: RunCallbacks = SILENT) -> Rebuilt:

@@ -1,7 +1,8 @@
 """Replaces ``mplab`` in tests of the scheduler: ``script.py FOLDER run FILE … --runs RUNS --run-id ID``.
 
 The experiment file's name has one word for each try of its runs: ``ok``, ``bad`` (cells that are not ok), ``lab``
-(not ready), ``wrong`` (bad input), ``worse``, ``die``, ``hang``, ``slow``; the last word holds for all further tries.
+(not ready), ``wrong`` (bad input), ``worse``, ``die``, ``hang``, ``slow``, ``slower``; the last word holds for
+all further tries.
 Each call is appended to ``FOLDER/calls``, with the times of its start and end.
 """
 
@@ -86,7 +87,7 @@ class Script:
         with RunControl(events, sleep=lambda _: time.sleep(0.05)) as control:
             for number, outcome in enumerate(outcomes, 1):
                 control.wait_while_paused()
-                time.sleep(1.0 if word == "slow" else 0.1)
+                time.sleep({"slow": 1.0, "slower": 6.0}.get(word, 0.1))
                 events.append(CellFinished(cell=cell(number).id, outcome=outcome, duration_s=1.0))
                 if word == "die":
                     os.kill(os.getpid(), signal.SIGKILL)

@@ -211,7 +211,7 @@ def test_what_somebody_else_uses_is_waited_for(bench: Bench, tmp_path: Path) -> 
 
 
 def test_a_pause(bench: Bench) -> None:
-    directory = bench.plan({"1-slow": ["a"], "2-ok": ["b"]}, at_once=1)
+    directory = bench.plan({"1-slower": ["a"], "2-ok": ["b"]}, at_once=1)
     seen: list[str] = []
 
     def look(state: CampaignState) -> None:

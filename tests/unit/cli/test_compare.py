@@ -67,6 +67,27 @@ def test_runs_are_compared_from_python(runs: Path) -> None:
         mplab_run.compare(str(earlier[0]), runs=runs)
 
 
+def test_a_run_of_chosen_cells_is_compared_only_by_name(runs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    shutil.copytree(runs, folder)
+    chosen, newest = sorted(path for path in folder.iterdir() if path.is_dir())[-2:]
+    before = json.loads(mplab("trend", "--runs", str(folder), "--json").stdout)["histories"]
+    third = mplab("compare", "--no-gate", "--runs", str(folder), "--json", newest.name)
+    assert chosen.name in json.loads(third.stdout)["baseline"]
+    for run in (chosen, newest):
+        manifest = json.loads((run / "manifest.json").read_text())
+        manifest["plan"]["chosen"] = True
+        (run / "manifest.json").write_text(json.dumps(manifest))
+    by_name = json.loads(mplab("compare", "--no-gate", "--runs", str(folder), "--json", newest.name).stdout)
+    assert (by_name["run"], chosen.name in by_name["baseline"]) == (newest.name, False)
+    by_default = json.loads(mplab("compare", "--no-gate", "--runs", str(folder), "--json").stdout)
+    assert by_default["run"] == sorted(path.name for path in folder.iterdir() if path.is_dir())[-3]
+    after = json.loads(mplab("trend", "--runs", str(folder), "--json").stdout)["histories"]
+    points = [[len(history["points"]) for history in histories] for histories in (before, after)]
+    assert set(points[0]) == {NIGHTS}
+    assert set(points[1]) == {NIGHTS - 2}
+
+
 @pytest.mark.parametrize("verb", [["compare", "20260904", "20260905"], ["compare"], ["trend"], ["report", "20260903"]])
 def test_a_summary_is_read_once(runs: Path, verb: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []

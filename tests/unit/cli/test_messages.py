@@ -8,6 +8,7 @@ import pytest
 
 from mplab.analysis.pipeline import analyze
 from mplab.cli.main import main
+from mplab.run import planning
 from tests.unit.analysis.synthetic import Synthetic, toy_scenario
 
 Failed = Callable[..., tuple[int, str]]
@@ -97,6 +98,15 @@ def test_with_json_every_error_is_an_object(failed: Failed, arguments: Sequence[
     error = json.loads(text)["error"]
     assert (code, error["problems"]) == (2, [])
     assert words in error["message"]
+
+
+def test_with_json_an_interrupt_is_an_object(failed: Failed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(planning, "plan", interrupted)
+    code, text = failed("plan", "x.yaml", "--json")
+    assert (code, json.loads(text)["error"]) == (130, {"exit_code": 130, "message": "interrupted", "problems": []})
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from mplab.base.lock import resource_lock
 from mplab.cli.main import app
+from mplab.run.run_directory import RunDirectory
 from tests.unit.analysis.synthetic import Synthetic
 
 
@@ -29,6 +31,22 @@ def test_runs_are_listed_the_newest_first(folder: Path) -> None:
     assert 0 < newest["ok"] <= newest["planned"]
     assert (broken["state"], broken["finished"]) == ("unreadable", False)
     assert "run_id" in broken["problem"]
+
+
+@pytest.mark.parametrize("events", [1, 2, 3])
+def test_a_run_that_no_process_executes_is_killed(tmp_path: Path, events: int) -> None:
+    run = Synthetic(tmp_path / "runs", repetitions=2).build()
+    lines = (run / "events.jsonl").read_text().splitlines(keepends=True)
+    (run / "events.jsonl").write_text("".join(lines[:events]))
+
+    def states() -> list[str]:
+        verbs = (["runs", "--json", "--runs", str(run.parent)], ["status", str(run), "--json"])
+        listed, status = (json.loads(CliRunner().invoke(app, verb).stdout) for verb in verbs)
+        return [listed[0]["state"], status["state"]]
+
+    assert states() == ["killed", "killed"]
+    with resource_lock(RunDirectory(run).lock_name):
+        assert set(states()) == {"planned" if events == 1 else "running"}
 
 
 def test_a_folder_can_be_an_argument(folder: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from mplab.base.polling import wait_until
 from mplab.base.programs import CHROMIUM, FIREFOX
-from tests.pages import AXE, ChromiumPage, chromium_page, firefox_page, overflow, violations
+from tests.pages import ChromiumPage, chromium_page, firefox_page, needs_axe, overflow, violations
 from tests.unit.dashboard.lab import CAMPAIGN, Client, Folders, client
 from tests.unit.dashboard.test_live import status_of_stream
 
@@ -144,7 +144,7 @@ def test_pages_fit_the_window_and_obey_their_own_policy(
         assert errors(browser) == [], path
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="no axe-core: make node-packages")
+@needs_axe
 @pytest.mark.parametrize("width", [420, 1300])
 @pytest.mark.parametrize("dark", [False, True])
 def test_axe_finds_nothing_serious(

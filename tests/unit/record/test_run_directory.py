@@ -91,7 +91,7 @@ def test_the_manifest_has_the_keys_of_the_design(run: RunDirectory) -> None:
     assert list(content) == [
         *("format", "run_id", "experiment", "plan", "lab", "host", "versions", "git", "started"),
     ]
-    assert set(content["plan"]) == {"cells", "estimate_s", "skipped"}
+    assert set(content["plan"]) == {"cells", "estimate_s", "skipped", "chosen"}
     assert content["experiment"]["links"][0]["paths"]["wlan0"]["up"] == {
         "rate_kbps": 0.0,
         "delay_ms": 25.0,

@@ -102,14 +102,18 @@ class Shift:
 def histories(results: Results, experiment: str, *, headline_only: bool = True) -> list[History]:
     """Return the histories of an experiment's metrics that at least two runs measured.
 
-    Headline metrics are first; then histories are sorted by scenario and link.
+    Headline metrics are first; then histories are sorted by scenario and link. Runs of chosen cells are left out.
     """
     rows: dict[tuple[str, str, str, str, str], list[Point]] = {}
     metrics: dict[tuple[str, str], Metric] = {}
-    started = {run.manifest.run_id: run for run in results.records if run.manifest.experiment.name == experiment}
+    whole = {
+        run.manifest.run_id
+        for run in results.records
+        if run.manifest.experiment.name == experiment and not run.manifest.plan.chosen
+    }
     dates = dict(results.runs.select("run_id", "started").iter_rows())
     for row in results.statistics.iter_rows(named=True):
-        if row["run_id"] not in started or (headline_only and not row["headline"]):
+        if row["run_id"] not in whole or (headline_only and not row["headline"]):
             continue
         key = (row["scenario"], row["link"], row["metric"], row["labels"], row["transport"])
         metrics[key[0], key[2]] = Metric(

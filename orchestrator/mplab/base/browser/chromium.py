@@ -50,6 +50,7 @@ _SWITCHES = (
 
 
 BY_PIPE = "--remote-debugging-pipe"
+"""Switch that lets only the process that starts the browser drive it, over file descriptors 3 and 4."""
 BY_PORT = "--remote-debugging-port=0"
 """Switch that lets the browser choose a free loopback port and write it to `PORT_FILE` in its profile folder."""
 PORT_FILE = "DevToolsActivePort"
@@ -73,7 +74,7 @@ def switches(profile: Path, *, muted: bool = True, driven: str = BY_PIPE) -> lis
 
 def own_switches(profile: Path) -> list[str]:
     """Return the command line switches of a browser outside of a phone that shows mplab's own pages."""
-    return [*_SWITCHES, *_own(profile), BY_PORT]
+    return [*_SWITCHES, *_own(profile), BY_PIPE]
 
 
 def _own(profile: Path) -> list[str]:

@@ -1,4 +1,7 @@
-"""Start a Chromium of mplab's own on this host, for mplab's own pages: to print them, or to test them."""
+"""Start a Chromium of mplab's own on this host, for mplab's own pages: to print them, or to test them.
+
+Only this process can drive it: it has a connection of its own, and opens no port.
+"""
 
 import contextlib
 import os
@@ -6,25 +9,50 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mplab.base.browser.chromium import PORT_FILE, own_switches
-from mplab.base.browser.tab import DevTools
+from mplab.base.browser.chromium import own_switches
+from mplab.base.browser.session import BrowserSession, Pipe, SessionError
+from mplab.base.browser.tab import Tab
 from mplab.base.errors import StepError
-from mplab.base.polling import wait_until
 from mplab.base.programs import CHROMIUM
 
 _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 10.0
-_CONNECT_TIMEOUT_S = 10.0
-_POLL_S = 0.05
 NAME = "Chromium"
+_WITH_PIPE = ("sh", "-c", 'exec "$@" 3<&0 4>&0 0</dev/null', "sh")
+"""Prefix of a command that moves its standard input, a socket, to the file descriptors that Chromium expects."""
+
+
+@dataclass(frozen=True)
+class OwnChromium:
+    """A running Chromium with one empty page."""
+
+    session: BrowserSession
+
+    def page(self, *, timeout_s: float) -> BrowserSession:
+        """Return the session with the page; wait until there is a page. Raises StepError."""
+        try:
+            self.session.attach(timeout_s=timeout_s)
+        except SessionError as error:
+            raise StepError(f"{NAME}: DevTools: {error}") from error
+        return self.session
+
+    @contextlib.contextmanager
+    def tab(self, *, timeout_s: float) -> Iterator[Tab]:
+        """Yield the page for the duration of the context; wait until there is a page.
+
+        Raises:
+            StepError: no page exists within `timeout_s`.
+        """
+        yield Tab(NAME, self.page(timeout_s=timeout_s))
 
 
 @contextlib.contextmanager
-def own_chromium() -> Iterator[DevTools]:
-    """Start Chromium with an empty profile; yield its DevTools for the duration of the context.
+def own_chromium() -> Iterator[OwnChromium]:
+    """Start Chromium with an empty profile; yield it for the duration of the context.
 
     Raises:
         LabNotReadyError: Chromium is not installed.
@@ -32,17 +60,16 @@ def own_chromium() -> Iterator[DevTools]:
     """
     with TemporaryDirectory(prefix="mplab-chromium-", ignore_cleanup_errors=True) as folder:
         profile, log = Path(folder) / "profile", Path(folder) / "chromium.log"
-        with log.open("wb") as output:
-            argv = [str(CHROMIUM.path()), *own_switches(profile), "about:blank"]
+        argv = [*_WITH_PIPE, str(CHROMIUM.path()), *own_switches(profile), "about:blank"]
+        mine, browsers = socket.socketpair()
+        with log.open("wb") as output, browsers:
             process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+                argv, stdin=browsers.fileno(), stdout=output, stderr=output, start_new_session=True
             )
         try:
-            port = wait_until(lambda: _port(process, profile), _START_TIMEOUT_S, interval_s=_POLL_S)
-            if port is None:
-                last = log.read_text(errors="replace").strip().splitlines()[-1:] or ["no output"]
-                raise StepError(f"{NAME} did not start within {_START_TIMEOUT_S:g} s: {last[0]}")
-            yield DevTools(NAME, lambda: socket.create_connection(("127.0.0.1", port), _CONNECT_TIMEOUT_S))
+            with BrowserSession(Pipe(mine)) as session:
+                _check_started(session, log)
+                yield OwnChromium(session)
         finally:
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -52,10 +79,10 @@ def own_chromium() -> Iterator[DevTools]:
             process.wait()
 
 
-def _port(process: subprocess.Popen[bytes], profile: Path) -> int | None:
-    """Return the port of the browser's DevTools; None: it does not listen yet. Raises StepError: it has ended."""
-    if (status := process.poll()) is not None:
-        raise StepError(f"{NAME} has ended ({status})")
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        return int((profile / PORT_FILE).read_text().splitlines()[0])
-    return None
+def _check_started(session: BrowserSession, log: Path) -> None:
+    """Wait until the browser answers. Raises StepError with the last line of its log if it does not."""
+    try:
+        session.command("Browser.getVersion", timeout_s=_START_TIMEOUT_S)
+    except SessionError as error:
+        last = log.read_text(errors="replace").strip().splitlines()[-1:] or ["no output"]
+        raise StepError(f"{NAME} did not start: {error}: {last[0]}") from error

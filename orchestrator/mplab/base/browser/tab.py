@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mplab.base.browser import Event
-from mplab.base.browser.session import CONNECT_TIMEOUT_S, Answer, BrowserSession, SessionError
+from mplab.base.browser.session import CONNECT_TIMEOUT_S, Answer, BrowserSession, SessionError, websocket_to
 from mplab.base.errors import StepError
 from mplab.base.polling import wait_until
 
@@ -63,7 +63,7 @@ class DevTools:
         if not address:
             raise StepError(f"{self.device}: DevTools: somebody else debugs the page: close what does")
         try:
-            session = BrowserSession(f"ws://{_HOST}{urlsplit(address).path}", self.connect())
+            session = BrowserSession(websocket_to(f"ws://{_HOST}{urlsplit(address).path}", self.connect()))
         except (OSError, SessionError) as error:
             raise StepError(f"{self.device}: DevTools: {error}") from error
         with session:

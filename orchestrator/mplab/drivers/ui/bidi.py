@@ -2,7 +2,7 @@
 
 import socket
 
-from mplab.base.browser.session import CONNECT_TIMEOUT_S, BrowserSession, SessionError
+from mplab.base.browser.session import CONNECT_TIMEOUT_S, BrowserSession, SessionError, websocket_to
 from mplab.base.kernel import socket_in
 
 _HOST = "127.0.0.1"
@@ -20,7 +20,7 @@ class BidiSession(BrowserSession):
     """
 
     def __init__(self, port: int, *, network_pid: int) -> None:
-        super().__init__(f"ws://{_HOST}:{port}/session", _connect(network_pid, port))
+        super().__init__(websocket_to(f"ws://{_HOST}:{port}/session", _connect(network_pid, port)))
 
 
 def _connect(pid: int, port: int) -> socket.socket:

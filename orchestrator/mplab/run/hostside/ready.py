@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from mplab.base import congestion, fetched
@@ -62,8 +63,12 @@ def check_ready(
 
 def doubts_about(experiment: Experiment) -> Iterator[str]:
     """Yield a text for each doubt that does not stop a run on this machine."""
-    if not experiment.lab.real and (problem := congestion.problem_with(experiment.congestion_control)):
-        yield f"congestion_control: {problem.text}. To change this: {problem.remedy}"
+    if experiment.lab.real:
+        return
+    with suppress(OSError):  # the kernel may hide its settings
+        problem = congestion.problem_with(experiment.congestion_control)
+        if problem is not None:
+            yield f"congestion_control: {problem.text}. To change this: {problem.remedy}"
 
 
 def programs_of_run(experiment: Experiment) -> list[Program]:

@@ -18,12 +18,12 @@ from mplab.analysis.verdicts.gate import checks
 from mplab.analysis.verdicts.trend import histories, shifts
 from mplab.base.programs import CHROMIUM, FIREFOX
 from tests.pages import (
-    AXE,
     WIDTHS,
     ChromiumPage,
     PageBrowser,
     chromium_page,
     firefox_page,
+    needs_axe,
     overflow,
     tab_stops,
     violations,
@@ -31,7 +31,6 @@ from tests.pages import (
 from tests.unit.analysis.synthetic import Synthetic, toy_scenario
 
 pytestmark = pytest.mark.long
-needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="no axe-core: make setup")
 OPEN = "document.querySelectorAll('details').forEach(details => { details.open = true; });"
 FIRST_TABLE = "const table = document.querySelector('section[id^=scenario] table');"
 COLUMN = FIRST_TABLE + (

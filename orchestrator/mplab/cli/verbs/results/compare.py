@@ -79,7 +79,7 @@ def compare(
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
-    paths = [find_run(name, runs) for name in names or [""]]
+    paths = [find_run(name, runs, whole=True) for name in names or [""]]
     comparison = compare_runs(paths[-1], paths[:-1], runs=runs, window=window, correction=correction)
     page = _write_page(comparison, output)
     if junit is not None:
