@@ -67,7 +67,7 @@ def test_a_command_that_meets_a_defect_says_where_the_traceback_is() -> None:
     script = (
         "import sys; sys.argv = ['mplab', 'transports']\n"
         "from mplab.cli import main\n"
-        "main.app = lambda: {}['missing']\n"
+        "main.app = lambda **_: {}['missing']\n"
         "main.main()\n"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT)

@@ -68,7 +68,7 @@ def test_below_it_is_what_the_networks_carried_on_the_same_axis(run: Path) -> No
     (drawing,) = draw(Analysis(read_run(run)))
     root = ET.fromstring(drawing.svg)  # noqa: S314 - our own
     text = " ".join(root.itertext())
-    wanted = ("Stream requested", "WiFi", "LTE", "Retransmission", "Reinjection", "WiFi gone", "Payload")
+    wanted = ("Stream requested", "WiFi", "LTE", "Retransmission", "Reinjection", "WiFi gone", "New payload")
     assert [word for word in wanted if word not in text] == []
     assert "Stream requested" not in bare
     assert float(root.get("height", "0pt")[:-2]) > float(ET.fromstring(bare).get("height", "0pt")[:-2])  # noqa: S314
