@@ -185,7 +185,7 @@ def _reasons(finding: PairFinding, scale: Scale) -> list[str]:
         return _also_near(finding)
     if finding.verdict == "equivalent" and finding.equivalence is not None:
         ends = _ends(finding.equivalence, finding.group.metric.unit)
-        return [f"Equivalent: the 90 % interval of the difference, {ends}, is within ± {zone}."]
+        return [f"Equivalent: the 90{HARD_SPACE}% interval of the difference, {ends}, is within ± {zone}."]
     if finding.verdict == "too few":
         if not finding.pairs:
             return ["Too few repetitions: no block has values of both."]
@@ -256,7 +256,7 @@ def _interval(finding: PairFinding) -> str:
     relative, interval = finding.relative, finding.relative_interval
     if relative is None or group.metric.unit == "%":
         shift = finding.shift_interval
-        return f"95 % interval of the difference {_ends(shift, group.metric.unit)}" if shift else "no interval"
+        return f"95{HARD_SPACE}% interval of the difference {_ends(shift, group.metric.unit)}" if shift else "no interval"
     if interval is None:
         return "no interval"
     sign = -1 if group.metric.better == "lower" else 1
@@ -264,9 +264,9 @@ def _interval(finding: PairFinding) -> str:
     decimals = decimals_apart(100 * sign * relative, low, high)
     if round(low, decimals) * round(high, decimals) >= 0 and relative * sign * (low + high) >= 0:
         ends = sorted((abs(low), abs(high)))
-        return f"95 % interval {ends[0]:.{decimals}f} to {ends[1]:.{decimals}f}{HARD_SPACE}%"
+        return f"95{HARD_SPACE}% interval {ends[0]:.{decimals}f} to {ends[1]:.{decimals}f}{HARD_SPACE}%"
     words = [f"{abs(end):.{decimals}f}{HARD_SPACE}% {'less' if end < 0 else 'more'}" for end in (low, high)]
-    return f"95 % interval {' to '.join(words)}"
+    return f"95{HARD_SPACE}% interval {' to '.join(words)}"
 
 
 def _ends(interval: Interval, unit: str) -> str:
