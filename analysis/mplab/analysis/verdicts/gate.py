@@ -76,7 +76,7 @@ def _series(compared: ComparedRuns) -> Iterator[GateCheck]:
         (compared.emptied, "measured in the baseline; this run has no value"),
     )
     for all_series, text in reasons:
-        for series in all_series:
+        for series in sorted(all_series):
             about = SEPARATOR.join((series.scenario, series.transport, series.link))
             yield GateCheck("series", about, "failed", text)
 
