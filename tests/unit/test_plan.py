@@ -194,7 +194,7 @@ def test_the_estimate_adds_up_scenarios_and_overhead() -> None:
 
 def test_the_plan_as_json() -> None:
     content: Any = json_of(make_plan(ONE))
-    assert set(content) == {"cells", "estimate_s", "skipped"}
+    assert set(content) == {"cells", "chosen", "estimate_s", "skipped"}
     assert list(content["cells"][0]) == [
         *("id", "index", "block", "scenario", "transport", "link", "repetition", "seed", "hash"),
     ]
