@@ -256,7 +256,8 @@ def _interval(finding: PairFinding) -> str:
     relative, interval = finding.relative, finding.relative_interval
     if relative is None or group.metric.unit == "%":
         shift = finding.shift_interval
-        return f"95{HARD_SPACE}% interval of the difference {_ends(shift, group.metric.unit)}" if shift else "no interval"
+        limits = _ends(shift, group.metric.unit) if shift else ""
+        return f"95{HARD_SPACE}% interval of the difference {limits}" if limits else "no interval"
     if interval is None:
         return "no interval"
     sign = -1 if group.metric.better == "lower" else 1
