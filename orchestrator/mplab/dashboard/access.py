@@ -27,7 +27,7 @@ RUN_FILE_POLICY = (
     "style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; media-src 'self'; "
     f"form-action 'none'; {_NOWHERE}"
 )
-"""Policy of files of run directories. They may come from other users, so they get an origin of their own: their scripts
+"""Policy of files of run directories. They may come from other users, so they get a separate origin: their scripts
 can neither read the dashboard nor send requests."""
 TREND_POLICY = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; {_NOWHERE}"
 """Policy of trend pages, which have no scripts."""
@@ -65,7 +65,7 @@ class Access:
 
     @property
     def cookie(self) -> str:
-        """Return the value of the cookie that stands for the token; it does not contain the token."""
+        """Return the value of the cookie that replaces the token; it does not contain the token."""
         return self._signature("cookie")
 
     @property
@@ -74,9 +74,9 @@ class Access:
         return f"{COOKIE}-{self._signature('name')[:8]}"
 
     def run_key(self, run: str) -> str:
-        """Return the secret part of the URLs of a run's files. Whoever has it can read the files of this run only.
+        """Return the secret part of the URLs of a run's files. It gives access to the files of this run only.
 
-        Pages of runs have an origin of their own, so that browsers send no cookie with their requests.
+        Pages of runs have a separate origin, so that browsers send no cookie with their requests.
         """
         return self._signature(f"run {run}")[:32]
 
@@ -129,7 +129,7 @@ class Guard:
     Args:
         app: the application.
         access: rules of access.
-        open_paths: beginnings of paths that need no token, since they have a secret of their own.
+        open_paths: beginnings of paths that need no token, since they contain a secret.
     """
 
     def __init__(self, app: ASGIApp, access: Access, open_paths: tuple[str, ...]) -> None:

@@ -138,7 +138,7 @@ class Dashboard:
             raise HTTPException(404)
         headers = {
             "Content-Security-Policy": RUN_FILE_POLICY,
-            "Cross-Origin-Resource-Policy": "cross-origin",  # a page of a run has an origin of its own
+            "Cross-Origin-Resource-Policy": "cross-origin",  # a page of a run has a separate origin
         }
         if kind == "application/octet-stream":
             headers["Content-Disposition"] = "attachment"

@@ -232,7 +232,7 @@ def search_page(snapshot: Snapshot, query: str, found: Found) -> str:
 
 
 def names_page(path: str, names: Iterable[str]) -> str:
-    """Return the list of the files of a directory of a run; it has an origin of its own, as all files of runs."""
+    """Return the list of the files of a directory of a run; it has a separate origin, as all files of runs."""
     return environment().get_template("names.html.j2").render(path=path, names=names)
 
 

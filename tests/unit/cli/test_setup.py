@@ -28,7 +28,7 @@ def removals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def locks(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder of locks of its own, so that labs of this machine do not matter."""
+    """A separate folder of locks, so that labs of this machine do not matter."""
     folder = tmp_path_factory.mktemp("locks")
     folder.chmod(0o700)
     monkeypatch.setattr("mplab.base.lock.default_lock_directory", lambda: folder)

@@ -83,7 +83,7 @@ def test_what_a_quarantined_resource_keeps_from_being_run_does_not_count(night: 
 
 @pytest.fixture
 def page(runs: Path, tmp_path: Path) -> str:
-    """Return the page as it is written."""
+    """Return the page that was written."""
     path = tmp_path / "campaigns" / "night-1" / "report" / "index.html"
     (path.parents[1] / "logs").mkdir(parents=True)
     (path.parents[1] / "logs" / "03-calls-1.log").write_text("no answer")

@@ -284,7 +284,7 @@ def test_the_first_visit_gives_a_cookie(guarded: Client, run: str) -> None:
     assert TOKEN not in headers["set-cookie"]
     known = Client(guarded.served, f"a/b=1; {cookie}; c")  # with cookies of other servers on this host
     assert known.get("/")[0] == 200
-    # A report has an origin of its own, so that its requests have no cookie: the URL has a key instead.
+    # A report has a separate origin, so that its requests have no cookie: the URL has a key instead.
     assert guarded.get(files_of(known, run) + "/report/index.html")[0] == 200
     assert guarded.get(f"//evil.example/?token={TOKEN}")[1]["location"] == "/evil.example/"
 

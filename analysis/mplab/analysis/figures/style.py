@@ -236,7 +236,7 @@ class Canvas:
         )
 
     def name_cells(self, artist: Artist, cells: Sequence[tuple[str, str]]) -> None:
-        """Name the cells that the marks of ``artist`` stand for: (cell, text of the tooltip) of each, in order.
+        """Name the cell of each mark of ``artist``: (cell, text of the tooltip) of each, in order.
 
         Each mark becomes an SVG group of class ``cell``, with the attribute ``data-cell`` and a ``<title>``. The artist
         is a `Line2D` with markers, all of them inside the figure, or a patch, such as a bar.
@@ -248,7 +248,7 @@ class Canvas:
     def svg(self, stem: str) -> str:
         """Return the figure as SVG, without date and program name; its identifiers depend only on ``stem``.
 
-        Inside of `drawn_as`, add the figure to the collected pictures, too. If the look has a font of its own, the
+        Inside of `drawn_as`, add the figure to the collected pictures, too. If the look names a font, the
         returned SVG has outlines instead of letters, because a reader's browser may not have the font.
         """
         output = _output()

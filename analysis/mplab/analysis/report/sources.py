@@ -14,7 +14,7 @@ class Reference:
     Attributes:
         key: short name in citations, such as ``han2015`` or ``Lakens 2017``.
         authors, title, place: the reference; `place` has journal or conference, volume and pages, publisher, and year.
-        doi: the DOI; "": there is none.
+        doi: the DOI, or "".
         url: permanent address of a source without DOI.
     """
 
@@ -254,7 +254,7 @@ class Citations:
             yield text[place:], ""
 
     def sources(self) -> list[Reference]:
-        """Return the sources that the page has cited so far, in the order of `SOURCES`."""
+        """Return the sources that the page has cited before this call, in the order of `SOURCES`."""
         return [source for key, source in SOURCES.items() if key in self._cited]
 
 

@@ -1,4 +1,4 @@
-"""Decide which transport is better in a group, whether two are equivalent, or that the values cannot tell.
+"""Decide which transport is better in a group, whether two are equivalent, or that the values show neither.
 
 A group has the values of all transports for one metric with its labels, in one scenario under one link condition. The
 question is whether the best multipath transport differs from the best single path. docs/statistics.md has the rule.
@@ -73,8 +73,9 @@ class PairFinding:
     def by_medians(self) -> bool:
         """Return whether the stated difference is that of the medians, not `shift`: the transports have a G."""
         compared = self.sample.comparison
-        named = compared is not None and compared.baseline == self.reference.transport.label
-        return named and compared is not None and compared.gain is not None and self.group.metric.unit != "%"
+        if compared is None or compared.gain is None or self.group.metric.unit == "%":
+            return False
+        return compared.baseline == self.reference.transport.label
 
     @property
     def relative_interval(self) -> Interval | None:

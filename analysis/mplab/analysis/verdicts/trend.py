@@ -47,7 +47,7 @@ class History:
 
     @property
     def too_few(self) -> bool:
-        """Return whether there are too few runs for a verdict: no values of so many runs would show a change."""
+        """Return whether there are too few runs for a verdict: no values of this number of runs would show a change."""
         return len(self.points) < FEWEST_RUNS
 
     @property

@@ -1,6 +1,6 @@
 """Start a Chromium of mplab's own on this host, for mplab's own pages: to print them, or to test them.
 
-Only this process can drive it: it has a connection of its own, and opens no port.
+Only this process can drive it: its connection is a pipe, and it opens no port.
 """
 
 import contextlib

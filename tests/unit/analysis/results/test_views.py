@@ -1,4 +1,4 @@
-"""What a notebook shows of results: one line, HTML, plots, frames of pandas."""
+"""Views of results in a notebook: one line, HTML, plots, frames of pandas."""
 
 import builtins
 import shutil

@@ -1,4 +1,4 @@
-"""Which transport is better, equivalent ones, and values that cannot tell: the rule, and its error rates."""
+"""Which transport is better, equivalent ones, and values that show neither: the rule, and its error rates."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -49,7 +49,7 @@ def compared(sample: tuple[str, Sequence[float]], reference: tuple[str, Sequence
 
 
 def group_of(values: Mapping[str, Sequence[float]], metric: Metric = TIME, name: str = "") -> Group:
-    """Return a group with these values; p is corrected for the contrasts of this group alone."""
+    """Return a group with these values; p is corrected for the contrasts of this group only."""
     sign = 1 if metric.better == "lower" else -1
     series = tuple(
         Series(

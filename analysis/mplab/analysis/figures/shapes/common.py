@@ -59,7 +59,7 @@ class Axis:
         return f"{short_number(value / size)} {name}"
 
     def dress(self, axes: Axes, side: Literal["x", "y"]) -> None:
-        """Set scale, title and ticks of the x or y axis (``side``) of ``axes``; a logarithmic axis says so."""
+        """Set scale, title and ticks of the x or y axis (``side``) of ``axes``; the title names a logarithmic scale."""
         axis = axes.xaxis if side == "x" else axes.yaxis
         axes.set(**{f"{side}label": self.label})
         if self.scale == "log" and log_axis(axes, side):
