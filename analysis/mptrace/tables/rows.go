@@ -72,7 +72,7 @@ type Subflow struct {
 	JoinDelayMS    Maybe[float64] `json:"join_delay_ms" unit:"ms" doc:"first MP_CAPABLE SYN to first MP_JOIN SYN of this subflow; null for the initial subflow, and when the former was not seen"`
 	OpenedBy       string         `json:"opened_by" doc:"client or server: who sent the SYN"`
 	AddressID      Maybe[int32]   `json:"address_id" doc:"address id that the opener named in MP_JOIN"`
-	Established    bool           `json:"established" doc:"the TCP handshake ended well, and for MPTCP the one of MP_CAPABLE or MP_JOIN; see \"what is counted how\" in mptrace.md"`
+	Established    bool           `json:"established" doc:"the TCP handshake ended well, and for MPTCP the one of MP_CAPABLE or MP_JOIN; see trace-counting.md"`
 	Used           bool           `json:"used" doc:"carried payload"`
 	Backup         bool           `json:"backup" doc:"the B bit was set in MP_JOIN or in the last MP_PRIO, by either side"`
 	HMAC           string         `json:"hmac" doc:"ok, wrong, or empty when there was none or the keys are not known"`
@@ -219,7 +219,7 @@ type Reinjection struct {
 	FromSubflow     int32          `json:"from_subflow" doc:"that carried it first"`
 	ToSubflow       int32          `json:"to_subflow" doc:"that carries it now"`
 	SinceOriginalMS float64        `json:"since_original_ms" unit:"ms" doc:"since it was first seen"`
-	Cause           string         `json:"cause" doc:"rto, window, closed or unknown; see \"what is counted how\" in mptrace.md"`
+	Cause           string         `json:"cause" doc:"rto, window, closed or unknown; see trace-counting.md"`
 	Acked           bool           `json:"acked" doc:"a DATA_ACK had covered all of it before: of no use"`
 	CopyFirst       Maybe[bool]    `json:"copy_first" doc:"null: it takes both ends to know; see reinjection_ends of mptrace ends"`
 	GainMS          Maybe[float64] `json:"gain_ms" unit:"ms" doc:"null, as copy_first"`

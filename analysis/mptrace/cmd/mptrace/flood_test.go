@@ -21,7 +21,7 @@ import (
 )
 
 // TestMemoryUnderFloods runs the program on floods through standard input. It
-// must not use more memory than docs/mptrace.md states, each flow must have a
+// must not use more memory than docs/trace-counting.md states, each flow must have a
 // row, and the warnings must count the flows that were ended early.
 func TestMemoryUnderFloods(t *testing.T) {
 	const (
