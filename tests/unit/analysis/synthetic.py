@@ -57,6 +57,8 @@ class Synthetic:
     scenarios: Sequence[Mapping[str, Any]] = ({"label": "files", "name": "toy", "parameters": {"sizes": list(SIZES)}},)
     transports: Sequence[Mapping[str, Any]] = TRANSPORTS
     links: Sequence[str] = ("baseline",)
+    losses: Sequence[float] = ()
+    """Loss over LTE of each of the link conditions, percent; empty: none."""
     seed: int = 1
     labels: Sequence[str] = SIZES
     outcome: Outcome = lambda _: "ok"
@@ -145,8 +147,8 @@ class Synthetic:
                 "scenarios": list(self.scenarios),
                 "transports": [{"options": {}, **transport} for transport in self.transports],
                 "links": [
-                    {"name": link, "title": f"Link {link}", "source": "han2015 table 2", "paths": paths}
-                    for link in self.links
+                    {"name": link, "title": f"Link {link}", "source": "han2015 table 2", "paths": _lossy(paths, loss)}
+                    for link, loss in zip(self.links, self.losses or [0.0] * len(self.links), strict=True)
                 ],
                 "tolerance": {"rtt_percent": 10.0, "rate_percent": 10.0},
                 "capture": "headers",
@@ -210,6 +212,11 @@ class Synthetic:
         }
         (folder / "cell.json").write_text(json.dumps(record))
         write_tables(folder / "tables", spec["transport"], rng)
+
+
+def _lossy(paths: Mapping[str, Any], loss: float) -> dict[str, Any]:
+    ways = {way: {**described, "loss_percent": loss} for way, described in paths["rmnet0"].items()}
+    return {**paths, "rmnet0": ways} if loss else dict(paths)
 
 
 def summary_json(run_dir: Path) -> dict[str, Any]:

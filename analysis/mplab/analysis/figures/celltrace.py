@@ -7,11 +7,12 @@ import numpy as np
 import polars as pl
 
 from mplab.analysis.figures.run_traces import CellTrace
+from mplab.analysis.figures.shapes.cells import TIME
 from mplab.analysis.figures.shapes.common import Axis, network_title, thinned
 from mplab.analysis.figures.shapes.connection import AGAIN, PlottedConnection, plotted
 from mplab.analysis.figures.style import QUIET
 from mplab.analysis.figures.svgchart import Band, Chart, ChartSeries
-from mplab.analysis.figures.traces.bytes_over_time import BYTES, TIME, FacetData, colours_of, facet_of
+from mplab.analysis.figures.traces.bytes_over_time import BYTES, FacetData, colours_of, facet_of
 
 MAX_POINTS = 600
 """Maximum number of points of each kind and subflow that are drawn."""

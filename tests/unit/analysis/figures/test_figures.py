@@ -38,6 +38,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "nothing run": {"repetitions": 2, "outcome": lambda _: "missing"},
     "all cut off": {"repetitions": 1, "outcome": lambda _: "partial"},
     "two links": {"repetitions": 2, "links": ("baseline", "lossy-wifi_and-co"), "labels": SIZES[:2]},
+    "a sweep": {"repetitions": 3, "links": [f"loss-{i}" for i in range(5)], "losses": [0.0, 0.5, 1.0, 5.0, 20.0]},
     "many labels": {"repetitions": 2, "labels": [f"site-{i}" for i in range(9)]},
 }
 
@@ -165,3 +166,16 @@ def test_inlined_figures_share_no_identifier(drawn: Drawn) -> None:
     identifiers = [{e.get("id") for e in ET.fromstring(svg).iter() if e.get("id")} for svg in page]  # noqa: S314
     assert sum(map(len, identifiers)) == len(set().union(*identifiers))
     assert all(re.search(r'<svg role="(img|group)" aria-label="', svg) for svg in page)
+
+
+def test_a_sweep_has_a_line_per_transport(drawn: Drawn) -> None:
+    by_stem = {drawing.stem: drawing for drawing in drawn("a sweep")}
+    times, shares = by_stem["sweep-files-time"], by_stem["sweep-files-bytes"]
+    assert [row[6] for row in times.rows if row[3:5] == ("1 MB", "mptcp")] == [0.0, 0.5, 1.0, 5.0, 20.0]
+    assert len(times.rows) == 5 * len(SIZES) * 3
+    assert {row[7] for row in times.rows} == {3}
+    assert all(row[9] <= row[8] <= row[10] for row in times.rows)
+    assert {row[4] for row in shares.rows} == {"mptcp"}
+    for loss in (0.0, 20.0):
+        assert sum(row[8] for row in shares.rows if row[6] == loss) == pytest.approx(1.0)
+    assert not any(stem.startswith("sweep") for stem in (d.stem for d in drawn("two links")))

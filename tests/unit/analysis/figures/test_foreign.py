@@ -118,8 +118,8 @@ def test_a_foreign_figure_is_listed_with_its_distribution_and_drawn_by_name(
 
 def test_the_products_own_figures_are_registered_by_the_same_group() -> None:
     registered = catalog()
-    assert [named.name for named in registered.of_run][:3] == ["gain", "cdf", "playback"]
-    assert len(registered.of_run) == 8
+    assert [named.name for named in registered.of_run][:3] == ["gain", "sweep", "cdf"]
+    assert len(registered.of_run) == 9
     assert registered.unusable == {}
     origins = [*(figure.origin for figure in registered.of_run), *(figure.origin for figure in registered.of_traces)]
     assert set(origins) == {""}

@@ -104,8 +104,27 @@ def check(drawing: Drawing) -> None:
     assert drawing.rows
     assert all(len(row) == len(drawing.columns) for row in drawing.rows)
     assert drawing.section == "paper"
-    assert drawing.caption.startswith("After nikravesh2016 ")
+    assert drawing.caption.startswith("After ")
     assert drawing.caption.endswith(".")
+
+
+LTE_FIRST = {**MPTCP, "label": "lte-first", "title": "Multipath TCP, LTE first", "options": {"primary": "lte"}}
+RENO = {**MPTCP, "label": "reno", "title": "Multipath TCP, Reno", "options": {"congestion_control": "reno"}}
+TWO_SCENARIOS = [{"label": label, "name": "toy", "parameters": {"sizes": list(SIZES)}} for label in ("h1", "h2")]
+LOSSES = [link("baseline", 50, 70), link("lossy", 51, 70)]
+
+
+def by_block(cell: Cell) -> Iterator[Value]:
+    """Times by transport and block, without noise: quotients and differences are known."""
+    assert cell.spec is not None
+    transport = {"sptcp-wifi": 1.0, "mptcp": 0.5, "lte-first": 0.8, "reno": 0.4}[cell.spec.transport]
+    for size in SIZES:
+        yield "download_time", transport * cell.spec.block, {"size": size}
+
+
+def bitrates(cell: Cell) -> Iterator[Value]:
+    assert cell.spec is not None
+    yield "mean_bitrate", {"sptcp-wifi": 1000.0, "mptcp": 1400.0}[cell.spec.transport] + 10 * cell.spec.block, {}
 
 
 FOUR = [link("proxy-a", 27, 49), link("proxy-b", 44, 66), link("proxy-c", 81, 100), link("proxy-d", 131, 148)]
@@ -132,6 +151,35 @@ def test_every_figure_is_drawn_of_a_run_that_has_the_data(
     assert drawing.stem == f"paper-{name}"
     for transport in transports:
         assert transport["title"] in drawing.svg
+
+
+def test_all_links_or_protocols_are_in_one_panel(make: Make) -> None:
+    for name in ("han2015-fig3", "han2015-fig4", "han2015-fig6"):
+        (drawing,) = drawn(make(pages, WIFI, links=LOSSES, name=name), name)
+        check(drawing)
+        assert {row[3] for row in drawing.rows} == {"baseline", "lossy"}
+        assert "TCP over WiFi, lossy" in drawing.svg
+    (protocols,) = drawn(make(pages, WIFI, scenarios=TWO_SCENARIOS, name="p"), "han2015-fig2")
+    check(protocols)
+    assert {row[3] for row in protocols.rows} == {"h1", "h2"}
+    assert {row[0] for row in protocols.rows} == {""}
+
+
+def test_pairs_are_of_one_block(make: Make) -> None:
+    (ratio,) = drawn(make(by_block, WIFI, MPTCP, LTE_FIRST, links=LOSSES, name="r"), "nikravesh2016-fig6")
+    check(ratio)
+    assert {(row[2], row[4]) for row in ratio.rows} == {("mptcp", 2.0), ("lte-first", 1.25)}
+    assert {row[3] for row in ratio.rows} == {"baseline", "lossy"}
+    (difference,) = drawn(make(bitrates, WIFI, MPTCP, name="d"), "nikravesh2016-fig7")
+    check(difference)
+    assert {row[2:5] for row in difference.rows} == {("mptcp", "minus TCP over WiFi", 400.0)}
+
+
+def test_relative_differences_are_of_transports_that_differ_in_one_option(make: Make) -> None:
+    (drawing,) = drawn(make(by_block, MPTCP, LTE_FIRST, RENO), "deng2014-fig14")
+    check(drawing)
+    found = {(row[0], row[3], round(row[4], 9)) for row in drawing.rows}
+    assert found == {(size, *curve) for size in SIZES for curve in (("Network", 0.375), ("CC", 0.25))}
 
 
 def test_classes_stand_in_their_order_and_every_cell_is_in_the_data(make: Make) -> None:
@@ -178,6 +226,11 @@ def test_copies_are_drawn_where_the_records_have_them(make: Make) -> None:
 @pytest.mark.parametrize(
     ("name", "values", "transports", "reason"),
     [
+        ("han2015-fig3", pages, (MPTCP, MINRTT), "fewer than two link conditions"),
+        ("han2015-fig2", pages, (MPTCP, MINRTT), "fewer than two scenarios"),
+        ("nikravesh2016-fig6", by_block, (MPTCP,), "there are none"),
+        ("nikravesh2016-fig7", bitrates, (MPTCP,), "there are none"),
+        ("deng2014-fig14", by_block, (MPTCP, WIFI), "there are none"),
         ("nikravesh2016-fig14", None, (MPTCP, MINRTT), "no ok cell has scores: 'mplab analyze' makes them"),
         ("nikravesh2016-fig14", downloads, (WIFI, MPTCP), "no ok cell of mpflex has a download_time"),
         ("nikravesh2016-fig14", bundles, (MPTCP, MINRTT), "no ok cell of mptcp or mpflex has a download_time"),
@@ -263,8 +316,8 @@ def test_a_figure_is_on_the_page_of_its_own_experiment_alone(
     assert ("The paper's figure" in page) is shown
 
 
-def test_every_figure_after_nikravesh2016_has_an_experiment_of_its_name() -> None:
+def test_every_figure_of_a_paper_has_an_experiment_of_its_name() -> None:
     experiments = {path.stem for path in (Path(__file__).parents[4] / "experiments").glob("*.yaml")}
     of_papers = [named for named in catalog().of_traces if named.figure.of_paper]
-    assert len(of_papers) == 7
+    assert len(of_papers) == 14
     assert {named.name for named in of_papers} <= experiments

@@ -2,7 +2,7 @@
 
 import subprocess
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,10 @@ from mplab.analysis.figures.traces.bytes_over_time import curves, sent_again
 from mplab.analysis.figures.traces.cellular_fraction import values as cellular_fraction
 from mplab.analysis.figures.traces.initial_share import values as initial_share
 from mplab.analysis.figures.traces.overhead import values as overhead
+from mplab.analysis.figures.traces.packet_raster import packets
 from mplab.analysis.figures.traces.positions import values as positions
+from mplab.analysis.figures.traces.rtt_over_time import samples
+from mplab.analysis.figures.traces.throughput_by_size import values as throughput_by_size
 from mplab.analysis.figures.traces.waterfall import shares
 from mplab.analysis.figures.traces.wifi_and_cellular import values as wifi_and_cellular
 from mplab.analysis.figures.traces.window import windows
@@ -310,16 +313,55 @@ def test_bytes_per_network_of_an_object() -> None:
 TWO_PATHS = ["two-paths-wlan0.pcapng", "two-paths-rmnet0.pcapng"]
 
 
-@pytest.mark.parametrize("files", [TWO_PATHS, ["retransmissions-wlan0.pcapng"]])
-def test_real_captures_have_sound_figures(tmp_path: Path, files: list[str]) -> None:
+def decoded(folder: Path, files: Sequence[str]) -> Traces:
+    """Return the traces of captures in the test data of mptrace."""
     try:
         program = find_mptrace()
     except ProgramMissingError as missing:
         pytest.skip(str(missing))
-    out = tmp_path / "tables"
+    out = folder / "tables"
     subprocess.run([program, *(CAPTURES / name for name in files), "-o", out], check=True, capture_output=True)
-    drawings, _ = drawn(traces_in(out))
+    return traces_in(out)
+
+
+@pytest.mark.parametrize("files", [TWO_PATHS, ["retransmissions-wlan0.pcapng"]])
+def test_real_captures_have_sound_figures(tmp_path: Path, files: list[str]) -> None:
+    drawings, _ = drawn(decoded(tmp_path, files))
     assert {"rtt-samples", "connection-duration", "bytes-over-time"} <= set(drawings)
     assert ("time-sequence" in drawings) == (len(files) > 1)
     for drawing in drawings.values():
         check(drawing)
+
+
+def test_packets_and_round_trips_of_real_captures_are_on_their_network(tmp_path: Path) -> None:
+    (cell,) = decoded(tmp_path, TWO_PATHS).traces
+    found = packets(cell)
+    assert found is not None
+    syns = found.packets.filter(pl.col("kind") == "syn")
+    assert set(syns["network"]) == {"wifi", "cellular"}
+    assert found.packets["time_s"].to_list()[0] >= 0
+    assert found.packets["time_s"].is_sorted()
+    trips = samples(cell)
+    assert trips is not None
+    of_data_up = cell.read("rtt").filter((pl.col("level") == "tcp") & (pl.col("direction") == "up"))
+    assert trips.samples.height == of_data_up.height
+    assert trips.networks == ["wifi", "cellular"]
+
+
+def test_throughput_is_relative_to_the_best_transport_of_a_group(tmp_path: Path) -> None:
+    cells = []
+    for transport, seconds in (("slow", 2.0), ("fast", 1.0)):
+        folder = tmp_path / transport
+        folder.mkdir()
+        made_up.Trace(connections=3, segments=2400, objects=False).write(folder)
+        directions = pl.read_parquet(folder / "directions.parquet")
+        directions = directions.with_columns(
+            throughput_bps=pl.col("unique_bytes") * 8 / seconds, idle_max_ms=pl.lit(9.0)
+        )
+        directions.write_parquet(folder / "directions.parquet")
+        cells.append(CellTrace(transport, "files", "baseline", transport, Tables(folder)))
+    found = throughput_by_size(Traces(tuple(cells), ()))
+    assert not found.is_empty()
+    by_transport = {(row["class"], row["transport"]): row["value"] for row in found.iter_rows(named=True)}
+    for (group, transport), value in by_transport.items():
+        assert value == pytest.approx(1.0 if transport == "fast" else 0.5), group

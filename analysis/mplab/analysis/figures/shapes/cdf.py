@@ -81,10 +81,13 @@ class Cdf:
     nothing: str
     """Message with the reason why the figure is left out when there are no values."""
     kind: Literal["cdf", "density"] = "cdf"
+    section: Literal["traces", "paper"] = "traces"
+    """``paper``: the figure reproduces a figure of a paper from scores."""
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
         """Yield a drawing per page of facets. Raises NoDataError when there is nothing to draw."""
-        for stem, panels in pages(name, self.values(traces), traces, {"value": self.axis}, self.nothing):
+        kind = "paper" if self.section == "paper" else "trace"
+        for stem, panels in pages(name, self.values(traces), traces, {"value": self.axis}, self.nothing, kind=kind):
             yield self._page(stem, panels)
 
     def _page(self, stem: str, panels: Sequence[FigurePanel]) -> Drawing:
@@ -110,7 +113,7 @@ class Cdf:
             canvas.legend(handles, columns=legend_columns(handles))
             svg = canvas.svg(stem)
         columns = COLUMNS if self.kind == "cdf" else DENSITY_COLUMNS
-        return Drawing(stem, "traces", self.title, self.caption, svg, columns, rows)
+        return Drawing(stem, self.section, self.title, self.caption, svg, columns, rows)
 
     def _curve(self, own: pl.DataFrame) -> tuple[Floats, Floats]:
         values = own["value"].cast(pl.Float64).to_numpy()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -51,6 +52,8 @@ class Classes:
     nothing: str
     one_scale: bool = True
     """True: all facets have the same axis of values."""
+    section: Literal["traces", "paper"] = "paper"
+    """``paper``: the figure reproduces a figure of a paper from scores."""
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
         """Yield a drawing per page of facets. Raises NoDataError when there is nothing to draw."""
@@ -59,7 +62,7 @@ class Classes:
         if shown.is_empty():
             raise NoDataError(self.nothing)
         facets = shown["facet"].unique(maintain_order=True).to_list()
-        for stem, page in paged(name, facets, "paper"):
+        for stem, page in paged(name, facets, "paper" if self.section == "paper" else "trace"):
             yield self._page(stem, page, shown.filter(pl.col("facet").is_in(page)), traces.transports)
 
     def _page(self, stem: str, facets: Sequence[str], shown: pl.DataFrame, known: Sequence[TransportRecord]) -> Drawing:
@@ -86,7 +89,7 @@ class Classes:
             title_below(canvas, all_axes)
             canvas.legend([self._handle(transport) for transport in transports], columns=LEGEND_COLUMNS)
             svg = canvas.svg(stem)
-        return Drawing(stem, "paper", self.title, self._caption(shown), svg, COLUMNS, shown.select(COLUMNS).rows())
+        return Drawing(stem, self.section, self.title, self._caption(shown), svg, COLUMNS, shown.select(COLUMNS).rows())
 
     def _mark(self, axes: Axes, y: float, height: float, transport: TransportRecord, values: pl.Series) -> None:
         if values.is_empty():

@@ -96,11 +96,12 @@ class FigurePanel:
 
 
 def pages(
-    name: str, frame: pl.DataFrame, traces: Traces, axes: Mapping[str, Axis], nothing: str
+    name: str, frame: pl.DataFrame, traces: Traces, axes: Mapping[str, Axis], nothing: str, *, kind: str = "trace"
 ) -> Iterator[tuple[str, Sequence[FigurePanel]]]:
     """Divide the rows of a figure into panels, and yield (file stem, panels) of each page, in the order of the traces.
 
-    Rows that ``axes`` (by column) cannot show are left out.
+    Rows that ``axes`` (by column) cannot show are left out. A figure that shows several scenarios or links in one panel
+    returns "" as their name.
 
     Raises:
         NoDataError: no row is left; the text is ``nothing``.
@@ -108,7 +109,7 @@ def pages(
     shown = frame if frame.is_empty() else frame.filter(*(axis.shows(column) for column, axis in axes.items()))
     if shown.is_empty():
         raise NoDataError(nothing)
-    return paged(name, list(_panels(shown, traces)))
+    return paged(name, list(_panels(shown, traces)), kind)
 
 
 def paged(name: str, facets: Sequence[Facet], kind: str = "trace") -> Iterator[tuple[str, Sequence[Facet]]]:
@@ -162,7 +163,13 @@ def thinned(frame: pl.DataFrame, most: int) -> pl.DataFrame:
 
 def _panels(frame: pl.DataFrame, traces: Traces) -> Iterator[FigurePanel]:
     looks = {transport.label: transport for transport in traces.transports}
-    places = list(dict.fromkeys((trace.scenario, trace.link) for trace in traces.traces))
+    places_of = [(trace.scenario, trace.link) for trace in traces.traces]
+    places_of += [(cell.scenario, cell.link) for cell in traces.scored]
+    known = list(dict.fromkeys(places_of))
+    places = sorted(
+        frame.select("scenario", "link").unique().rows(),
+        key=lambda place: (known.index(place) if place in known else len(known), place),
+    )
     several = len({scenario for scenario, _ in places}) > 1, len({link for _, link in places}) > 1
     names = sorted(frame["variant"].unique()) if "variant" in frame.columns else [""]
     for scenario, link in places:

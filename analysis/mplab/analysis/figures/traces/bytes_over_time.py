@@ -11,14 +11,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from mplab.analysis.figures.kinds import TraceFigure
-from mplab.analysis.figures.run_traces import CellTrace, Traces, with_network
+from mplab.analysis.figures.run_traces import CellTrace, with_network
 from mplab.analysis.figures.shapes.cdf import Floats
-from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title, paged, thinned
+from mplab.analysis.figures.shapes.cells import CellsOverTime
+from mplab.analysis.figures.shapes.common import Axis, network_colours, network_title, thinned
 from mplab.analysis.figures.shapes.connection import AGAIN
-from mplab.analysis.figures.style import INK, LINE_WIDTH, QUIET, Canvas, Drawing, facet_rows, title_below
+from mplab.analysis.figures.style import INK, LINE_WIDTH, QUIET
 from mplab.analysis.record.tables import PROXY, Tables
 from mplab.analysis.scores.changes import Handover, handovers
-from mplab.analysis.text import slug
 
 COLUMNS = ("cell", "scenario", "link", "transport", "network", "kind", "time_s", "bytes")
 NS = 1e9
@@ -28,7 +28,7 @@ MAX_MARKS = 150
 
 OUTAGE_ALPHA = 0.13
 Curves = dict[str, tuple[Floats, Floats]]
-TIME, BYTES = Axis("Time", "s"), Axis("New payload since the start", "bytes")
+BYTES = Axis("New payload since the start", "bytes")
 
 
 def begin_ns(trace: CellTrace) -> int:
@@ -265,61 +265,20 @@ def legend(facets: Sequence[FacetData], colours: dict[str, str]) -> list[Artist]
     return handles
 
 
-@dataclass(frozen=True)
-class BytesOverTime:
-    """A figure with a facet per example cell (the first of each transport), and a curve per network."""
-
-    title: str
-    paper: str
-    caption: str
-
-    def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """Yield a drawing per scenario and link condition, whose facets have the same axes.
-
-        Raises:
-            NoDataError: no subflow carried payload.
-        """
-        by_place: dict[tuple[str, str], list[FacetData]] = {}
-        for trace in traces.one_per_transport():
-            if (facet := facet_of(trace)) is not None:
-                by_place.setdefault((trace.scenario, trace.link), []).append(facet)
-        if not by_place:
-            raise NoDataError("no subflow carried payload")
-        pages = [page for facets in by_place.values() for _, page in paged(name, facets)]
-        for number, page in enumerate(pages, 1):
-            yield self._page(slug("trace", name, str(number) if number > 1 else ""), page, traces, len(by_place) > 1)
-
-    def _page(self, stem: str, facets: Sequence[FacetData], traces: Traces, several: bool) -> Drawing:
-        titles = {transport.label: transport.title for transport in traces.transports}
-        place = facets[0].trace
-        title = f"{self.title}: {place.scenario} · {place.link}" if several else self.title
-        colours = colours_of(facets)
-        with Canvas(title, 0.6 + 1.9 * facet_rows(len(facets))) as canvas:
-            all_axes = canvas.facets(len(facets), sharex=True, sharey=True)
-            for axes, facet in zip(all_axes, facets, strict=True):
-                trace = facet.trace
-                axes.set_title(titles[trace.transport], fontsize=8.5)
-                paint(axes, facet, colours)
-                TIME.dress(axes, "x")
-                BYTES.dress(axes, "y")
-                axes.set_ylabel("")
-                axes.label_outer()
-            axes.set_xlim(left=0)
-            axes.set_ylim(bottom=0)
-            title_below(canvas, all_axes)
-            canvas.figure.supylabel(BYTES.title, fontsize="medium")
-            canvas.legend(legend(facets, colours))
-            svg = canvas.svg(stem)
-        rows = [row for facet in facets for row in facet.rows()]
-        return Drawing(stem, "traces", title, self.caption, svg, COLUMNS, rows)
-
-
 FIGURE = TraceFigure(
     order=5,
     in_report=True,
-    shape=BytesOverTime(
+    shape=CellsOverTime(
         title="Bytes per network over time",
         paper="baerts2015 fig. 6.5, 6.8, 6.9, 6.10, 6.11",
+        y=BYTES,
+        data=facet_of,
+        paint=paint,
+        colours=colours_of,
+        legend=legend,
+        rows=FacetData.rows,
+        columns=COLUMNS,
+        nothing="no subflow carried payload",
         caption=(
             "New payload of both directions, in the first ok cell of each transport; crosses are data sent again, each "
             "direction as its sender saw it; bands are times in which the path could not be used."
