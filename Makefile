@@ -28,7 +28,7 @@ test: setup $(AXE)  ## lint, types, unit, integration, router, device, Docker (a
 	@[ "$$(id -u)" -ne 0 ] || tools/system-packages docker || echo "── Without them the tests of the containers are skipped"
 	@tools/debian-adbd || echo "── Without it the tests of Debian's adbd are skipped"
 	@rm -rf build/tests
-	$(VENV)/bin/tox run-parallel
+	$(VENV)/bin/tox run-parallel --parallel $$(($$(nproc) + 1))
 
 check: setup $(AXE)  ## lint, types, layers, unit and golden tests, Go vet and unit tests: what to run before each commit
 	$(VENV)/bin/tox run-parallel -e quick,go-quick,types,lint
@@ -38,12 +38,12 @@ lint: setup  ## linters only: code, imports, spelling, wording
 
 coverage: setup $(AXE)  ## run all lanes and measure which code they run; fails below the floor (tests/coverage-floor.json)
 	$(VENV)/bin/python -m tests.covered start
-	MPLAB_COVERAGE=1 $(VENV)/bin/tox -e unit,integration,router,device,docker,go
+	MPLAB_COVERAGE=1 $(VENV)/bin/tox -e unit,integration,router,device,docker,image,go
 	$(VENV)/bin/python -m tests.covered
 
 test-docker: setup  ## tests of the containers alone, with a Docker engine of their own (root; installs docker.io where it is missing)
 	@tools/system-packages docker
-	$(VENV)/bin/tox -e docker
+	$(VENV)/bin/tox run-parallel -e docker,image
 
 setup: announce system $(VENV)/.complete node-packages $(PROGRAMS) $(LIBRARIES)  ## install what is missing, build the programs
 
