@@ -13,7 +13,8 @@ VERSION = $(shell $(VENV)/bin/python -c 'import importlib.metadata; print(import
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export CGO_ENABLED := 0
 export GOTOOLCHAIN := local
-export GOFLAGS := -mod=readonly
+# Without paths in what is built, checkouts share Go's cache, and a build its packages with vet and tests.
+export GOFLAGS := -mod=readonly -trimpath
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help announce demo check coverage lint test test-docker setup android system node-packages axe pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos docs lock schema wheels image release lowest clean
@@ -95,7 +96,7 @@ $(AXE): tools/axe/package-lock.json | $(VENV)/.complete
 # --- Go ------------------------------------------------------------------------------------------------------
 
 GO_SOURCES := go.mod go.sum docs/schema/phone-log.schema.json $(shell find control docs/schema internal linkem mpflex phonelog analysis/mptrace phone-emulator/applet -name '*.go' -not -name '*_test.go' 2>/dev/null)
-GO_BUILD = go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+GO_BUILD = go build -ldflags "-s -w -X main.version=$(VERSION)"
 
 $(BIN)/linkem: PACKAGE := ./linkem/cmd/linkem
 $(BIN)/mpflex: PACKAGE := ./mpflex/cmd/mpflex
