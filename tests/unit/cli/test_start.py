@@ -54,7 +54,7 @@ def test_nothing_slow_is_imported_before_it_is_needed(code: str) -> None:
 
 
 def test_the_analysis_imports_scipy_stats_only_when_it_calls_it() -> None:
-    """Half of the start-up time of the analysis would be `scipy.stats`, which a run with few repetitions never calls."""
+    """It would be half of the analysis's start-up time, and a run with few repetitions never calls it."""
     modules = modules_after("import mplab.run.hostside.concluding, mplab.analysis.verdicts.compare")
     assert "scipy" in modules
     assert "scipy.stats" not in modules
