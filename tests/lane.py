@@ -37,6 +37,9 @@ _OWN_LOCKS = 'mkdir -p /run/lock && mount -t tmpfs tmpfs /run/lock && "$@"; exit
 _OK, _FAILED, _NOTHING = 0, 1, 5
 """Exit codes of pytest."""
 _REPEATS = 2
+_RACE_OPTIONS = "atexit_sleep_ms=50"
+"""Options of the race detector, of which 1 s of sleep at the end of each program is the default: tests start and end
+hundreds of them, and read their results before the end."""
 
 
 class Runner:
@@ -159,7 +162,9 @@ def go(results: Path, packages: Sequence[str]) -> int:
     else:  # the large number: a disturbance can fail many tests at once, and all of them run again
         argv += [f"--rerun-fails={_REPEATS}", "--rerun-fails-max-failures=1000", "--rerun-fails-abort-on-data-race"]
         argv += ["--", "-race"]
-    code = subprocess.run([*argv, "-timeout=20m"], check=False, env={**os.environ, "CGO_ENABLED": "1"}).returncode
+    argv += ["-vet=off", "-timeout=20m"]  # `tools/go-checks` has called vet with all of its analyzers
+    environment = {**os.environ, "CGO_ENABLED": "1", "GORACE": _RACE_OPTIONS}
+    code = subprocess.run(argv, check=False, env=environment).returncode
     ended = ended_early(events.read_text(encoding="utf-8").splitlines())
     if ended:
         print(f"── Ended before all tests had run: {', '.join(ended)}", flush=True)

@@ -1,6 +1,7 @@
 """A Docker engine for the tests only, in its own network, mount and PID namespaces. It touches nothing of the host.
 
-Images stay in ``build/docker`` for the next time; everything else is removed with the engine.
+Images stay in ``build/docker`` for the next time, or in another folder of ``build`` that ``MPLAB_TEST_ENGINE`` names;
+everything else is removed with the engine.
 """
 
 import os
@@ -23,7 +24,8 @@ from mplab.base.places import ROOT
 from mplab.drivers.proxy.docker.base import CACHE_DIR, SUITE
 from mplab.drivers.proxy.docker.compose import compose_command
 
-DATA_ROOT = ROOT / "build" / "docker"
+DATA_ROOT = ROOT / "build" / os.environ.get("MPLAB_TEST_ENGINE", "docker")
+"""Folder of the images. Engines at the same time need different ones."""
 FOR_BASE = {} if (CACHE_DIR / f"{SUITE}.tar").exists() else {"mmdebstrap": "mmdebstrap"}
 PROGRAMS = {
     "dockerd": "docker.io",

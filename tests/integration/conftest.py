@@ -10,8 +10,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mplab.analysis.pipeline import score_run
-from mplab.analysis.record.run import read_run
 from mplab.base import polling
 from mplab.base.enter import IN_LAB_VARIABLE
 from mplab.base.errors import LabNotReadyError
@@ -76,6 +74,10 @@ def start_mplab(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]
 
 def score(run: Path) -> None:
     """Score the cells of a run that has no report, as `mplab analyze` would."""
+    # Slow to import, and each file of tests is a process of its own.
+    from mplab.analysis.pipeline import score_run
+    from mplab.analysis.record.run import read_run
+
     assert [scored.problem for scored in score_run(read_run(run)) if scored.problem] == []
 
 

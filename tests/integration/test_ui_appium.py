@@ -37,7 +37,7 @@ from mplab.base.programs import (
     Program,
 )
 from mplab.drivers.origin.origin import Origin
-from mplab.drivers.ui.appium import AppiumServer
+from mplab.drivers.ui.appium import CODE_DIR, AppiumServer
 from mplab.drivers.ui.chromium import ChromiumUi
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.factory import ChromiumUiFactory
@@ -149,6 +149,7 @@ else:
     def appium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppiumServer]:
         with AppiumServer(tmp_path_factory.mktemp("appium") / "appium.log") as server:
             yield server
+        assert any(CODE_DIR.iterdir()), "Node has kept the code that it compiled"
 
     @pytest.fixture
     def open_ui(origin: Origin, appium: AppiumServer, tmp_path: Path) -> ChromiumUiFactory:

@@ -94,6 +94,7 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))
+    monkeypatch.setattr("mplab.campaign.scheduler._POLL_S", 0.05)
     return Bench(tmp_path)
 
 

@@ -53,6 +53,13 @@ def test_nothing_slow_is_imported_before_it_is_needed(code: str) -> None:
     assert SLOW & modules == set()
 
 
+def test_the_analysis_imports_scipy_stats_only_when_it_calls_it() -> None:
+    """It would be half of the analysis's start-up time, and a run with few repetitions never calls it."""
+    modules = modules_after("import mplab.run.hostside.concluding, mplab.analysis.verdicts.compare")
+    assert "scipy" in modules
+    assert "scipy.stats" not in modules
+
+
 def test_runs_from_python_need_nothing_of_the_command_line() -> None:
     modules = modules_after(FROM_PYTHON)
     assert "typer" not in modules

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from mplab.analysis.statistics.distribution import QuantileShift, kolmogorov_smirnov, quantile_shifts
 from mplab.analysis.statistics.effects import Interval, cliffs_delta, magnitude
@@ -42,7 +42,7 @@ def holm(values: Sequence[float]) -> list[float]:
 
 def benjamini_hochberg(values: Sequence[float]) -> list[float]:
     """Return the p-values adjusted so that they control the false discovery rate (Benjamini & Hochberg 1995)."""
-    return [float(p) for p in stats.false_discovery_control(values, method="bh")] if len(values) else []
+    return [float(p) for p in scipy.stats.false_discovery_control(values, method="bh")] if len(values) else []
 
 
 @dataclass(frozen=True)

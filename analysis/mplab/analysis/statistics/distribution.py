@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from mplab.analysis.statistics.effects import CONFIDENCE, MIN_FOR_INTERVAL, Interval, Sample
 
@@ -43,7 +43,7 @@ def kolmogorov_smirnov(sample: Sequence[float], reference: Sequence[float]) -> t
     with warnings.catch_warnings():
         # When the exact p is 1, rounding can exceed it; scipy then warns, and approximates it as 1.
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
-        test = stats.ks_2samp(sample, reference)
+        test = scipy.stats.ks_2samp(sample, reference)
     return float(test.statistic), float(test.pvalue)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+import scipy
 
 CONFIDENCE = 0.95
 RESAMPLES = 9999
@@ -133,7 +133,7 @@ def mann_whitney_p(sample: Sequence[float], baseline: Sequence[float]) -> float 
     """Return the two-sided p of the Mann-Whitney U test; None when a sample has fewer than three values."""
     if min(len(sample), len(baseline)) < MIN_FOR_INTERVAL:
         return None
-    return float(stats.mannwhitneyu(sample, baseline, alternative="two-sided").pvalue)
+    return float(scipy.stats.mannwhitneyu(sample, baseline, alternative="two-sided").pvalue)
 
 
 def seed_of(run_seed: int, *key: object) -> int:
@@ -148,8 +148,8 @@ def _bootstrap(samples: Sequence[Sequence[float]], statistic: Statistic, seed: i
     That happens when the statistic is undefined for a resample; scipy's warning is suppressed.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-        result = stats.bootstrap(
+        warnings.simplefilter("ignore", scipy.stats.DegenerateDataWarning)
+        result = scipy.stats.bootstrap(
             tuple(np.asarray(sample, dtype=float) for sample in samples),
             statistic,
             confidence_level=CONFIDENCE,

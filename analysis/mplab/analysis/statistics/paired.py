@@ -13,7 +13,7 @@ from itertools import product
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from mplab.analysis.statistics.effects import CONFIDENCE, MIN_FOR_INTERVAL, Interval, Sample, Statistic
 
@@ -94,8 +94,8 @@ def bootstrap_bca(values: Sample, statistic: Statistic, seed: int, confidence: f
     methods: tuple[Literal["BCa", "percentile"], ...] = ("BCa", "percentile")
     for method in methods:
         with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-            warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-            ends = stats.bootstrap(
+            warnings.simplefilter("ignore", scipy.stats.DegenerateDataWarning)
+            ends = scipy.stats.bootstrap(
                 (values,),
                 statistic,
                 confidence_level=confidence,
@@ -124,12 +124,12 @@ def signed_rank_test(diffs: Sample) -> Significance | None:
         return Significance(1.0, "signed rank, all differences are zero", 1.0)
     least_p = min(1.0, 2.0 ** (1 - len(left)))
     if len(left) <= MOST_EXACT and len(np.unique(np.abs(left))) == len(left):
-        return Significance(float(stats.wilcoxon(left, method="exact").pvalue), "signed rank, exact", least_p)
+        return Significance(float(scipy.stats.wilcoxon(left, method="exact").pvalue), "signed rank, exact", least_p)
     if len(left) <= MOST_SIGN_FLIPS:
-        method = stats.PermutationMethod(n_resamples=2**MOST_SIGN_FLIPS + 1)
-        p = float(stats.wilcoxon(left, method=method).pvalue)
+        method = scipy.stats.PermutationMethod(n_resamples=2**MOST_SIGN_FLIPS + 1)
+        p = float(scipy.stats.wilcoxon(left, method=method).pvalue)
         return Significance(min(1.0, p), "signed rank, all signs", least_p)
-    p = float(stats.wilcoxon(left, method="approx", correction=True).pvalue)
+    p = float(scipy.stats.wilcoxon(left, method="approx", correction=True).pvalue)
     return Significance(min(1.0, p), "signed rank, normal approximation", least_p)
 
 
@@ -206,7 +206,7 @@ def geometric_ratio(sample: Sequence[float], reference: Sequence[float]) -> tupl
     mean, n = float(logs.mean()), len(logs)
     if n < MIN_FOR_INTERVAL:
         return math.exp(mean), None
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * logs.std(ddof=1)) / math.sqrt(n)
+    half = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * logs.std(ddof=1)) / math.sqrt(n)
     return math.exp(mean), Interval(math.exp(mean - half), math.exp(mean + half))
 
 
@@ -232,7 +232,7 @@ def _rejected_ranks(n: int, confidence: float) -> int:
     tail = (1 - confidence) / 2
     if n > MOST_EXACT:
         spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-        return max(1, math.floor(n * (n + 1) / 4 + float(stats.norm.ppf(tail)) * spread))
+        return max(1, math.floor(n * (n + 1) / 4 + float(scipy.stats.norm.ppf(tail)) * spread))
     probabilities = np.ones(1)
     for rank in range(1, n + 1):
         longer = np.zeros(len(probabilities) + rank)

@@ -7,7 +7,7 @@ effect can be far from the true one, and so can these numbers: use them to plan 
 import math
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from mplab.analysis.statistics.effects import Sample
 
@@ -62,5 +62,5 @@ def _needed(factor: float, above: float, fewest: int, level: float, power: float
     effect = above - 0.5
     if effect == 0:
         return None
-    quantiles = float(stats.norm.ppf(1 - level / 2) + stats.norm.ppf(power))
+    quantiles = float(scipy.stats.norm.ppf(1 - level / 2) + scipy.stats.norm.ppf(power))
     return max(fewest, math.ceil(quantiles**2 / (factor * effect**2)))

@@ -4,7 +4,7 @@ import math
 import warnings
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from mplab.analysis.statistics.effects import CONFIDENCE, MIN_FOR_INTERVAL, Interval, Sample
 from mplab.analysis.statistics.paired import MOST_EXACT, Significance
@@ -50,15 +50,15 @@ def rank_sum_test(sample: Sample, reference: Sample) -> Significance | None:
     if np.ptp(together) == 0:
         return Significance(1.0, "rank sum, all values are equal", 1.0)
     if len(np.unique(together)) == m + n and max(m, n) <= MOST_EXACT:
-        p = float(stats.mannwhitneyu(sample, reference, method="exact").pvalue)
+        p = float(scipy.stats.mannwhitneyu(sample, reference, method="exact").pvalue)
         return Significance(p, "rank sum, exact", least_p)
     if arrangements <= MOST_ARRANGEMENTS:
-        method = stats.PermutationMethod(n_resamples=MOST_ARRANGEMENTS)
+        method = scipy.stats.PermutationMethod(n_resamples=MOST_ARRANGEMENTS)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            p = float(stats.mannwhitneyu(sample, reference, method=method).pvalue)
+            p = float(scipy.stats.mannwhitneyu(sample, reference, method=method).pvalue)
         return Significance(min(1.0, p), "rank sum, all arrangements", least_p)
-    p = float(stats.mannwhitneyu(sample, reference, method="asymptotic").pvalue)
+    p = float(scipy.stats.mannwhitneyu(sample, reference, method="asymptotic").pvalue)
     return Significance(min(1.0, p), "rank sum, normal approximation", least_p)
 
 
@@ -67,7 +67,7 @@ def _rejected_ranks(m: int, n: int) -> int:
     tail = (1 - CONFIDENCE) / 2
     if max(m, n) > MOST_EXACT:
         spread = math.sqrt(m * n * (m + n + 1) / 12)
-        return math.floor(m * n / 2 + float(stats.norm.ppf(tail)) * spread)
+        return math.floor(m * n / 2 + float(scipy.stats.norm.ppf(tail)) * spread)
     share = np.cumsum(_arrangements(m, n)) / math.comb(m + n, m)
     return int(np.searchsorted(share, tail * (1 + 1e-12), side="right"))
 

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
-from scipy import stats
+import scipy
 
 from mplab.analysis.errors import NotAnalysedError
 from mplab.analysis.metric import Metric, in_unit, label_sort_key
@@ -211,7 +211,7 @@ def usual_range(medians: Sequence[float]) -> Interval | None:
     n = len(medians)
     if n < RUNS_FOR_RANGE:
         return None
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)) * float(np.std(medians, ddof=1)) * np.sqrt(1 + 1 / n)
+    reach = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)) * float(np.std(medians, ddof=1)) * np.sqrt(1 + 1 / n)
     mean = float(np.mean(medians))
     return Interval(mean - reach, mean + reach)
 

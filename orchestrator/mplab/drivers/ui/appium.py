@@ -14,10 +14,13 @@ from typing import Self
 
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.fetched import SETUP
+from mplab.base.places import cache_folder
 from mplab.base.polling import wait_until
 from mplab.base.ports import free_port
 from mplab.base.programs import APPIUM_DIR, NODE
 
+CODE_DIR = cache_folder("node")
+"""Folder where Node keeps compiled code (18 MB), which saves a third of the time that Appium takes to start."""
 READY_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 5.0
 _POLL_S = 0.05
@@ -64,7 +67,12 @@ class AppiumServer:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**android_home(), **os.environ, "APPIUM_HOME": str(self._dir)},
+                env={
+                    "NODE_COMPILE_CACHE": str(CODE_DIR),
+                    **android_home(),
+                    **os.environ,
+                    "APPIUM_HOME": str(self._dir),
+                },
                 start_new_session=True,
             )
         try:

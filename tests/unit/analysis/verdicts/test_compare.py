@@ -28,7 +28,23 @@ AT_MOST_1S = {"metric": "time", "transport": "mptcp", "at_most": {"value": 1000,
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
-    """Build analysed runs of one experiment, one for each night; `slower` is night → factor."""
+    """Build analysed runs of one experiment, one for each night; `slower` is night → factor.
+
+    The runs are copies: each is analysed once for all tests.
+    """
+    analysed: dict[str, Path] = {}
+
+    def analysed_run(options: Mapping[str, Any]) -> Path:
+        key = json.dumps(options, sort_keys=True)
+        if key not in analysed:
+            run = Synthetic(tmp_path_factory.mktemp("analysed"), **options).build()
+            for tables in run.glob("cells/*/tables"):
+                shutil.rmtree(tables)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
+                analyze(run)
+            analysed[key] = run
+        return analysed[key]
 
     def make(
         count: int, slower: Mapping[int, float] | None = None, budgets: Sequence[Mapping[str, Any]] = (), **more: Any
@@ -37,15 +53,9 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
         runs = []
         for day in range(1, count + 1):
             own = {"mptcp": (slower or {}).get(day, 1.0)}
-            options: dict[str, Any] = {"repetitions": 6, "labels": ["1 MB"], **more}
-            builder = Synthetic(folder, day=day, slower=own, budgets=budgets, **options)
-            run = builder.build()
-            for tables in run.glob("cells/*/tables"):
-                shutil.rmtree(tables)
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
-                analyze(run)
-            runs.append(read_run(run))
+            options: dict[str, Any] = {"repetitions": 6, "labels": ["1 MB"], "budgets": list(budgets), **more}
+            run = analysed_run({**options, "day": day, "slower": own})
+            runs.append(read_run(Path(shutil.copytree(run, folder / run.name))))
         return runs
 
     return make
