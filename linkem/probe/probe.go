@@ -19,6 +19,7 @@ type Options struct {
 	DownKbps    float64       // expected rate; 0: not measured
 	UpKbps      float64       // expected rate; 0: not measured
 	Pings       int           // number of echoes for the round-trip time
+	PingPause   time.Duration // between two of them, longer on a slow link; 0: 30 ms
 	LossPackets int           // number of further echoes, only for the loss
 	Seconds     float64       // duration of each blast
 	Timeout     time.Duration // of the server's first answer
@@ -36,10 +37,11 @@ type Result struct {
 
 const (
 	pingPause    = 30 * time.Millisecond
+	longestPause = time.Second // maximum PingPause
 	helloPause   = 250 * time.Millisecond
 	askPause     = 300 * time.Millisecond
-	shortestTail = time.Second            // minimum wait for the last echoes
-	lossShare    = 0.2                    // of the slower rate, for the loss packets
+	shortestTail = 400 * time.Millisecond // minimum wait for the last echoes: a host's stall
+	echoShare    = 0.2                    // of the slower rate, for echoes: they must not fill the queue
 	longestLoss  = time.Second            // duration limit of all loss packets
 	fastestLoss  = 500 * time.Microsecond // minimum interval between two of them
 	longestDrain = 3 * time.Second        // maximum wait until the queue has drained after a blast
@@ -62,6 +64,8 @@ func (o Options) check() error {
 		return fmt.Errorf("a rate must be 0 (not measured) or at least %d kbit/s", leastKbps)
 	case o.Pings < 1 || o.Pings > 10_000:
 		return errors.New("the number of pings must be from 1 to 10000")
+	case o.PingPause < 0 || o.PingPause > longestPause:
+		return fmt.Errorf("the pause between pings must be from 0 to %v", longestPause)
 	case o.LossPackets < 0 || o.LossPackets > 10_000:
 		return errors.New("the number of loss packets must be from 0 to 10000")
 	case !within(o.Seconds, 0.05, mostBlastTime.Seconds()):
@@ -121,7 +125,7 @@ func (c *client) measure() (Result, error) {
 	if err := c.handshake(); err != nil {
 		return result, err
 	}
-	times, err := c.echo(o.Pings, pingPause)
+	times, err := c.echo(o.Pings, o.pingPause())
 	if err != nil {
 		return result, err
 	}
@@ -150,15 +154,28 @@ func (c *client) measure() (Result, error) {
 	return result, nil
 }
 
-// lossTrain returns the number and interval of the loss packets: they use only a small share of the slower rate.
+// pingPause returns the interval of the echoes for the round-trip time.
+func (o Options) pingPause() time.Duration {
+	if o.PingPause == 0 {
+		return pingPause
+	}
+	return o.slowed(o.PingPause)
+}
+
+// lossTrain returns the number and interval of the loss packets.
 func (o Options) lossTrain() (int, time.Duration) {
-	pause := fastestLoss
+	pause := o.slowed(fastestLoss)
+	return min(o.LossPackets, int(longestLoss/pause)), pause
+}
+
+// slowed returns the pause, or a longer one with which echoes use only echoShare of the slower rate.
+func (o Options) slowed(pause time.Duration) time.Duration {
 	for _, kbps := range []float64{o.DownKbps, o.UpKbps} {
 		if kbps > 0 {
-			pause = max(pause, time.Duration(smallestBlast*8e6/(kbps*lossShare)))
+			pause = max(pause, time.Duration(smallestBlast*8e6/(kbps*echoShare)))
 		}
 	}
-	return min(o.LossPackets, int(longestLoss/pause)), pause
+	return pause
 }
 
 // handshake obtains a session token.
