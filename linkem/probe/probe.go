@@ -40,7 +40,8 @@ const (
 	longestPause = time.Second // maximum PingPause
 	helloPause   = 250 * time.Millisecond
 	askPause     = 300 * time.Millisecond
-	shortestTail = 400 * time.Millisecond // minimum wait for the last echoes: a host's stall
+	shortestTail = 400 * time.Millisecond // minimum wait for the last echoes
+	lastLook     = 50 * time.Millisecond  // further wait after a tail, and after each answer in it
 	echoShare    = 0.2                    // of the slower rate, for echoes: they must not fill the queue
 	longestLoss  = time.Second            // duration limit of all loss packets
 	fastestLoss  = 500 * time.Microsecond // minimum interval between two of them
@@ -214,7 +215,7 @@ func (c *client) echo(n int, pause time.Duration) ([]float64, error) {
 	sentAt := make([]int64, n) // ns since the epoch; 0: answered or not sent
 	var times []float64
 	next, sent := time.Now(), 0
-	tail := max(shortestTail, 3*c.rtt)
+	tail, looked := max(shortestTail, 3*c.rtt), false
 	for sent < n || len(times) < n {
 		if sent < n && !time.Now().Before(next) {
 			sentAt[sent] = time.Now().UnixNano()
@@ -228,9 +229,14 @@ func (c *client) echo(n int, pause time.Duration) ([]float64, error) {
 		}
 		in, err := c.await(until, func(in received) bool { return in.kind == kindEchoed })
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			if sent == n && !time.Now().Before(until) {
+			if sent < n || time.Now().Before(until) {
+				continue
+			}
+			if looked {
 				break
 			}
+			// This process may have stalled: read the answers that have arrived in the meantime.
+			looked, next = true, time.Now().Add(lastLook-tail)
 			continue
 		}
 		if err != nil {
@@ -241,7 +247,7 @@ func (c *client) echo(n int, pause time.Duration) ([]float64, error) {
 			continue // of an earlier series, or a duplicate
 		}
 		times = append(times, float64(max(in.at-sentAt[index]-int64(in.first), 0))/1e6)
-		sentAt[index] = 0
+		sentAt[index], looked = 0, false
 	}
 	return times, nil
 }
