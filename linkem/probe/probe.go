@@ -143,12 +143,12 @@ func (c *client) measure() (Result, error) {
 	result.LossSent = o.Pings + more
 	result.LossPercent = rounded(100 * (1 - float64(len(times)+len(answered))/float64(result.LossSent)))
 	if o.DownKbps > 0 {
-		if result.DownKbps, err = c.rate("down", c.down); err != nil {
+		if result.DownKbps, err = c.rate("down", o.DownKbps, c.down); err != nil {
 			return result, err
 		}
 	}
 	if o.UpKbps > 0 {
-		if result.UpKbps, err = c.rate("up", c.up); err != nil {
+		if result.UpKbps, err = c.rate("up", o.UpKbps, c.up); err != nil {
 			return result, err
 		}
 	}
@@ -253,8 +253,9 @@ func (c *client) echo(n int, pause time.Duration) ([]float64, error) {
 }
 
 // rate measures one direction and waits until the queue has drained. If a machine stalled during a blast, too few
-// packets may arrive; then the blast is repeated.
-func (c *client) rate(direction string, measure func() (float64, bool, error)) (*float64, error) {
+// packets may arrive, or all of them at once, faster than they were sent; then the blast is repeated.
+func (c *client) rate(direction string, expected float64, measure func() (float64, bool, error)) (*float64, error) {
+	var burst *float64
 	for range mostBlasts {
 		c.run++
 		bits, ok, err := measure()
@@ -264,10 +265,17 @@ func (c *client) rate(direction string, measure func() (float64, bool, error)) (
 		if err != nil {
 			return nil, fmt.Errorf("rate %s: %w", direction, err)
 		}
-		if ok {
-			kbps := rounded(bits / 1000)
+		if !ok {
+			continue
+		}
+		kbps := rounded(bits / 1000)
+		if kbps <= expected*burstFactor {
 			return &kbps, nil
 		}
+		burst = &kbps
+	}
+	if burst != nil {
+		return burst, nil // three times: the link lets bursts pass
 	}
 	return nil, fmt.Errorf("rate %s: too few packets arrived, %d times", direction, mostBlasts)
 }

@@ -50,8 +50,8 @@ def score(observations: Sequence[Observation], fields: Mapping[str, str] = FIELD
     """Return each metric of each load of each site, and the mean page load time over all sites.
 
     The mean over sites is that of the sites' means. If a site is loaded several times, values have the number of the
-    load. The page load time is the time from navigation start to the load event (han2015 §3.3). Missing measurements are left
-    out.
+    load. The page load time is the time from navigation start to the load event (han2015 §3.3). Missing measurements
+    are left out.
 
     Args:
         observations: all observations of a cell.
