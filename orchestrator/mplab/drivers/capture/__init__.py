@@ -100,11 +100,11 @@ class Captures:
         """
         # All at once: each capture first waits until the kernel has handed over its last packets.
         with ThreadPoolExecutor(len(self._running) or 1, thread_name_prefix="captures") as threads:
-            codes = [threads.submit(process.stop) for _, process, _ in self._running]
+            stops = [threads.submit(process.stop) for _, process, _ in self._running]
         ended = []
-        for code in codes:
+        for stop in stops:
             point, _, log = self._running[0]
-            ended.append((point, code.result(), log))
+            ended.append((point, stop.result(), log))
             del self._running[0]
         results = []
         for point, code, log in ended:
