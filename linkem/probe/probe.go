@@ -19,6 +19,7 @@ type Options struct {
 	DownKbps    float64       // expected rate; 0: not measured
 	UpKbps      float64       // expected rate; 0: not measured
 	Pings       int           // number of echoes for the round-trip time
+	PingPause   time.Duration // between two of them, longer on a slow link; 0: 30 ms
 	LossPackets int           // number of further echoes, only for the loss
 	Seconds     float64       // duration of each blast
 	Timeout     time.Duration // of the server's first answer
@@ -36,10 +37,12 @@ type Result struct {
 
 const (
 	pingPause    = 30 * time.Millisecond
+	longestPause = time.Second // maximum PingPause
 	helloPause   = 250 * time.Millisecond
 	askPause     = 300 * time.Millisecond
-	shortestTail = time.Second            // minimum wait for the last echoes
-	lossShare    = 0.2                    // of the slower rate, for the loss packets
+	shortestTail = 400 * time.Millisecond // minimum wait for the last echoes
+	lastLook     = 50 * time.Millisecond  // further wait after a tail, and after each answer in it
+	echoShare    = 0.2                    // of the slower rate, for echoes: they must not fill the queue
 	longestLoss  = time.Second            // duration limit of all loss packets
 	fastestLoss  = 500 * time.Microsecond // minimum interval between two of them
 	longestDrain = 3 * time.Second        // maximum wait until the queue has drained after a blast
@@ -62,6 +65,8 @@ func (o Options) check() error {
 		return fmt.Errorf("a rate must be 0 (not measured) or at least %d kbit/s", leastKbps)
 	case o.Pings < 1 || o.Pings > 10_000:
 		return errors.New("the number of pings must be from 1 to 10000")
+	case o.PingPause < 0 || o.PingPause > longestPause:
+		return fmt.Errorf("the pause between pings must be from 0 to %v", longestPause)
 	case o.LossPackets < 0 || o.LossPackets > 10_000:
 		return errors.New("the number of loss packets must be from 0 to 10000")
 	case !within(o.Seconds, 0.05, mostBlastTime.Seconds()):
@@ -121,7 +126,7 @@ func (c *client) measure() (Result, error) {
 	if err := c.handshake(); err != nil {
 		return result, err
 	}
-	times, err := c.echo(o.Pings, pingPause)
+	times, err := c.echo(o.Pings, o.pingPause())
 	if err != nil {
 		return result, err
 	}
@@ -138,27 +143,40 @@ func (c *client) measure() (Result, error) {
 	result.LossSent = o.Pings + more
 	result.LossPercent = rounded(100 * (1 - float64(len(times)+len(answered))/float64(result.LossSent)))
 	if o.DownKbps > 0 {
-		if result.DownKbps, err = c.rate("down", c.down); err != nil {
+		if result.DownKbps, err = c.rate("down", o.DownKbps, c.down); err != nil {
 			return result, err
 		}
 	}
 	if o.UpKbps > 0 {
-		if result.UpKbps, err = c.rate("up", c.up); err != nil {
+		if result.UpKbps, err = c.rate("up", o.UpKbps, c.up); err != nil {
 			return result, err
 		}
 	}
 	return result, nil
 }
 
-// lossTrain returns the number and interval of the loss packets: they use only a small share of the slower rate.
+// pingPause returns the interval of the echoes for the round-trip time.
+func (o Options) pingPause() time.Duration {
+	if o.PingPause == 0 {
+		return pingPause
+	}
+	return o.slowed(o.PingPause)
+}
+
+// lossTrain returns the number and interval of the loss packets.
 func (o Options) lossTrain() (int, time.Duration) {
-	pause := fastestLoss
+	pause := o.slowed(fastestLoss)
+	return min(o.LossPackets, int(longestLoss/pause)), pause
+}
+
+// slowed returns the pause, or a longer one with which echoes use only echoShare of the slower rate.
+func (o Options) slowed(pause time.Duration) time.Duration {
 	for _, kbps := range []float64{o.DownKbps, o.UpKbps} {
 		if kbps > 0 {
-			pause = max(pause, time.Duration(smallestBlast*8e6/(kbps*lossShare)))
+			pause = max(pause, time.Duration(smallestBlast*8e6/(kbps*echoShare)))
 		}
 	}
-	return min(o.LossPackets, int(longestLoss/pause)), pause
+	return pause
 }
 
 // handshake obtains a session token.
@@ -197,7 +215,7 @@ func (c *client) echo(n int, pause time.Duration) ([]float64, error) {
 	sentAt := make([]int64, n) // ns since the epoch; 0: answered or not sent
 	var times []float64
 	next, sent := time.Now(), 0
-	tail := max(shortestTail, 3*c.rtt)
+	tail, looked := max(shortestTail, 3*c.rtt), false
 	for sent < n || len(times) < n {
 		if sent < n && !time.Now().Before(next) {
 			sentAt[sent] = time.Now().UnixNano()
@@ -211,9 +229,14 @@ func (c *client) echo(n int, pause time.Duration) ([]float64, error) {
 		}
 		in, err := c.await(until, func(in received) bool { return in.kind == kindEchoed })
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			if sent == n && !time.Now().Before(until) {
+			if sent < n || time.Now().Before(until) {
+				continue
+			}
+			if looked {
 				break
 			}
+			// This process may have stalled: read the answers that have arrived in the meantime.
+			looked, next = true, time.Now().Add(lastLook-tail)
 			continue
 		}
 		if err != nil {
@@ -224,14 +247,15 @@ func (c *client) echo(n int, pause time.Duration) ([]float64, error) {
 			continue // of an earlier series, or a duplicate
 		}
 		times = append(times, float64(max(in.at-sentAt[index]-int64(in.first), 0))/1e6)
-		sentAt[index] = 0
+		sentAt[index], looked = 0, false
 	}
 	return times, nil
 }
 
 // rate measures one direction and waits until the queue has drained. If a machine stalled during a blast, too few
-// packets may arrive; then the blast is repeated.
-func (c *client) rate(direction string, measure func() (float64, bool, error)) (*float64, error) {
+// packets may arrive, or all of them at once, faster than they were sent; then the blast is repeated.
+func (c *client) rate(direction string, expected float64, measure func() (float64, bool, error)) (*float64, error) {
+	var burst *float64
 	for range mostBlasts {
 		c.run++
 		bits, ok, err := measure()
@@ -241,10 +265,17 @@ func (c *client) rate(direction string, measure func() (float64, bool, error)) (
 		if err != nil {
 			return nil, fmt.Errorf("rate %s: %w", direction, err)
 		}
-		if ok {
-			kbps := rounded(bits / 1000)
+		if !ok {
+			continue
+		}
+		kbps := rounded(bits / 1000)
+		if kbps <= expected*burstFactor {
 			return &kbps, nil
 		}
+		burst = &kbps
+	}
+	if burst != nil {
+		return burst, nil // three times: the link lets bursts pass
 	}
 	return nil, fmt.Errorf("rate %s: too few packets arrived, %d times", direction, mostBlasts)
 }

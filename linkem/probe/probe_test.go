@@ -171,6 +171,51 @@ func TestProbeSkipsUnlimitedRates(t *testing.T) {
 	}
 }
 
+func TestABlastThatArrivesAsABurstIsRepeated(t *testing.T) {
+	socket, err := connect("", startServer(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = socket.Close() }()
+	c := &client{options: Options{Timeout: 5 * time.Second}, socket: socket, overhead: 28}
+	if err := c.handshake(); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		bits  []float64
+		want  float64
+		tries int
+	}{
+		{[]float64{1.3e6}, 1300, 1},        // the link has more than the expected rate: as fast as the blast
+		{[]float64{5e9, 1e6}, 1000, 2},     // a machine stalled
+		{[]float64{5e9, 5e9, 6e9}, 6e6, 3}, // the link lets bursts pass
+	} {
+		tries := 0
+		kbps, err := c.rate("down", 1000, func() (float64, bool, error) {
+			tries++
+			return test.bits[tries-1], true, nil
+		})
+		if err != nil || *kbps != test.want || tries != test.tries {
+			t.Errorf("%v: %v after %d tries (%v), want %v after %d", test.bits, *kbps, tries, err, test.want, test.tries)
+		}
+	}
+}
+
+func TestPingsDoNotFillASlowLink(t *testing.T) {
+	for _, c := range []struct {
+		options Options
+		want    time.Duration
+	}{
+		{Options{}, pingPause},
+		{Options{PingPause: 10 * time.Millisecond, DownKbps: 7000, UpKbps: 2000}, 10 * time.Millisecond},
+		{Options{PingPause: 10 * time.Millisecond, DownKbps: 7000, UpKbps: 50}, time.Duration(smallestBlast * 8e6 / (50 * echoShare))},
+	} {
+		if got := c.options.pingPause(); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.options, got, c.want)
+		}
+	}
+}
+
 func TestProbeOptionsAreChecked(t *testing.T) {
 	good := Options{Server: "127.0.0.1:1", Pings: 1, Seconds: 0.5, Timeout: time.Second}
 	for name, change := range map[string]func(*Options){

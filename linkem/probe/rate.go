@@ -12,6 +12,7 @@ import (
 
 const (
 	blastFactor    = 1.3  // times the expected rate: fills the queue, so that the link is never idle
+	burstFactor    = 1.5  // times the expected rate: above the blast's own rate; only a burst after a stall is so fast
 	discardedShare = 0.25 // of the time: the burst of a token bucket, a queue not yet filled
 	fewestSamples  = 5    // arrivals after the discarded part
 	mostGroups     = 15

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import psutil
 import pytest
 
@@ -129,6 +130,32 @@ def test_primary_path_and_backup_mode_are_what_was_asked(mplab: Mplab, tmp_path:
 def browser_processes() -> list[psutil.Process]:
     """Return the first process of the browser in any running lab."""
     return [p for p in lab_processes() if "--remote-debugging-pipe" in p.cmdline() and "--type" not in str(p.cmdline())]
+
+
+def test_repetitions_inside_a_cell_are_kept_and_each_has_a_new_connection(mplab: Mplab, tmp_path: Path) -> None:
+    path = tmp_path / "repeat.yaml"
+    path.write_text(
+        EXPERIMENT.format(repetitions=1)
+        .replace("[sptcp-wifi, mptcp]", "[mptcp]")
+        .replace("[10 kB, 1 MB]", "[10 kB, 100 kB], repeat: 3")
+    )
+    result = mplab("run", str(path), "--json")
+    assert result.returncode == 0, result.stderr
+    run = only_run(tmp_path)
+    (name,) = cells(run)
+    scores = json.loads((run / "cells" / name / "scores.json").read_text())["values"]
+    numbers = [row["repeat"] for row in scores if row["metric"] == "download_time" and row["labels"]["size"] == "10 kB"]
+    assert numbers == [1, 2, 3]
+    observed = [json.loads(line) for line in (run / "cells" / name / "scenario.jsonl").read_text().splitlines()]
+    ports = [item["local_port"] for item in observed if item["event"] == "download"]
+    assert len(set(ports)) == 6
+    connections = pl.read_parquet(run / "cells" / name / "tables" / "connections.parquet")
+    assert connections.filter(kind="mptcp").height >= 6, "a new connection each"
+    groups = json.loads((run / "report" / "summary.json").read_text())["metrics"]
+    (series,) = next(g for g in groups if g["metric"] == "download_time" and g["labels"]["size"] == "10 kB")[
+        "transports"
+    ]
+    assert (series["cells"], series["n"], series["values"]) == (1, 1, 3)
 
 
 def test_a_browser_that_crashes_is_retried_and_both_attempts_are_kept(start_mplab: Start, tmp_path: Path) -> None:

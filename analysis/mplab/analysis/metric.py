@@ -67,6 +67,8 @@ class Value:
     metric: str
     value: float
     labels: Mapping[str, str] = field(default_factory=dict)
+    repeat: int = 0
+    """Number of the repetition inside the cell, from 1; 0: the cell has no repetitions."""
 
 
 def describe_limits(metric: Metric) -> str:

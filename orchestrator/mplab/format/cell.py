@@ -10,6 +10,7 @@ from mplab.format.record import (
     CELL_ID,
     LENIENT,
     OMIT_EMPTY,
+    OMIT_ZERO,
     CellId,
     Quantity,
     Record,
@@ -180,6 +181,8 @@ class ScoreRow(Record):
     value: float
     unit: str = ""
     labels: dict[str, str] = Field(default_factory=dict)
+    repeat: Annotated[Whole, OMIT_ZERO] = 0
+    """Number of the repetition inside the cell, from 1; 0: the cell has no repetitions."""
 
 
 class Scores(Record):

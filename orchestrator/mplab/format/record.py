@@ -114,6 +114,9 @@ def _is_empty(value: object) -> bool:
 OMIT_EMPTY = Field(exclude_if=_is_empty)
 """Field option: the key is written only if its value is not empty."""
 
+OMIT_ZERO = Field(exclude_if=lambda value: value == 0)
+"""Field option: the key is written only if its value is not 0."""
+
 
 def _mapping_or_nothing(value: object) -> object:
     return value if isinstance(value, Mapping | BaseModel) else {}

@@ -98,6 +98,74 @@ def test_a_bundle_with_a_lost_flow(download: SimpleNamespace, make_cell: Callabl
         cell.run(scenario, parameters)
 
 
+def repeated(download: SimpleNamespace, make_cell: Callable[..., Any], reply: Any = None, **changes: Any) -> Any:
+    scenario = download.scenario.SCENARIO
+    sizes = ["1 kB", "10 kB", "50 kB", "100 kB"]
+    parameters = scenario.parameters.model_validate({"sizes": sizes, "repeat": 5, "pause": "0 s"} | changes)
+    cell = make_cell(reply=reply or reply_of_size)
+    cell.run(scenario, parameters)
+    return cell
+
+
+def reply_of_size(argv: Sequence[str]) -> CommandResult:
+    size = int(argv[-1].rsplit("/", 1)[1])
+    return CommandResult(0, digest(size), report(size))
+
+
+class Failing:
+    """Replies as `reply_of_size`, but the downloads with these numbers, from 0, are cut off."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.numbers, self.count = numbers, -1
+
+    def __call__(self, argv: Sequence[str]) -> CommandResult:
+        self.count += 1
+        if self.count in self.numbers:
+            return CommandResult(0, digest(0), "curl: (28) Operation timed out\n" + report(400, exit=28))
+        return reply_of_size(argv)
+
+
+def test_each_repetition_has_all_sizes_in_an_order_of_its_own(
+    download: SimpleNamespace, make_cell: Callable[..., Any]
+) -> None:
+    first, again = (repeated(download, make_cell).observations for _ in range(2))
+    orders = [[item["size"] for item in first if item["repeat"] == number] for number in range(1, 6)]
+    assert all(sorted(order) == ["1 kB", "10 kB", "100 kB", "50 kB"] for order in orders)
+    assert len(set(map(tuple, orders))) > 1
+    assert [item["size"] for item in first] == [item["size"] for item in again], "the cell's seed gives the order"
+    values = download.scores.score(first, {}, None)
+    numbers = [value.repeat for value in values if value.metric == "download_time" and value.labels["size"] == "50 kB"]
+    assert numbers == [1, 2, 3, 4, 5]
+
+
+def test_a_failed_repetition_is_recorded_and_the_others_count(
+    download: SimpleNamespace, make_cell: Callable[..., Any]
+) -> None:
+    cell = repeated(download, make_cell, Failing(2, 7), sizes=["1 kB"], repeat=8)
+    events = [(item["event"], item.get("repeat")) for item in cell.observations]
+    assert [number for event, number in events if event == "download"] == [1, 2, 4, 5, 6, 7]
+    assert [number for event, number in events if event == "failed"] == [3, 8]
+    (warning,) = (item for item in cell.observations if item["event"] == "warning")
+    assert warning["text"] == "2 of 8 downloads failed; see the observations"
+
+
+def test_a_file_that_failed_each_time_fails_the_cell(download: SimpleNamespace, make_cell: Callable[..., Any]) -> None:
+    with pytest.raises(StepError, match="download of 1 kB: curl failed"):
+        repeated(download, make_cell, Failing(*range(8)), sizes=["1 kB"], repeat=8)
+
+
+def test_wrong_bytes_fail_the_cell_in_any_repetition(download: SimpleNamespace, make_cell: Callable[..., Any]) -> None:
+    with pytest.raises(StepError, match="another SHA-256"):
+        repeated(download, make_cell, lambda _argv: CommandResult(0, "0" * 64, report(1000)), sizes=["1 kB"])
+
+
+def test_time_limit_and_estimate_grow_with_the_repetitions(download: SimpleNamespace) -> None:
+    scenario = download.scenario.SCENARIO
+    once, often = (scenario.parameters.model_validate({"sizes": ["128 KiB"], "repeat": n}) for n in (1, 10))
+    assert scenario.time_limit_s(often) >= 10 * scenario.time_limit_s(once)
+    assert scenario.estimate_s(often) == pytest.approx(10 * scenario.estimate_s(once) + 9 * often.pause)
+
+
 def test_curl_reports_are_found_behind_other_text(download: SimpleNamespace) -> None:
     transfers, problem = download.curl.parse("--:--:--  0  " + report(5, "http://dl.lab/stream?flow=7"))
     assert (transfers[0].flow, transfers[0].bytes, problem) == (7, 5, "")

@@ -30,9 +30,15 @@ def scores(*pages: dict[str, Any]) -> dict[tuple[str, str], float]:
     }
 
 
-def test_one_value_for_each_site_and_the_mean_of_all() -> None:
-    metrics = scores(PAGE, {**PAGE, "page_load_time_s": 4.0}, {**PAGE, "site": "search", "page_load_time_s": 1.0})
-    assert metrics["page_load_time", "wiki"] == 3.0
+def test_a_value_for_each_load_and_the_mean_of_all_sites() -> None:
+    pages = (PAGE, {**PAGE, "page_load_time_s": 4.0}, {**PAGE, "site": "search", "page_load_time_s": 1.0})
+    values = [value for value in load("firefox").score(pages, {}, Path()) if value.metric == "page_load_time"]
+    assert [(value.labels["site"], value.repeat, value.value) for value in values] == [
+        ("wiki", 1, 2.0),
+        ("wiki", 2, 4.0),
+        ("search", 0, 1.0),
+    ]
+    metrics = scores(*pages)
     assert metrics["page_load_time_mean", ""] == 2.0
     assert metrics["page_connections", "search"] == 3
 

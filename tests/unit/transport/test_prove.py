@@ -14,12 +14,14 @@ BOTH = ["10.64.1.2", "10.64.2.2"]
 
 
 def connection(**changes: Any) -> dict[str, Any]:
-    row = {"kind": "mptcp", "fallback": False, "subflows": 2, "bytes_up": 200, "bytes_down": 1_000_000}
+    row = {"connection_id": 1, "kind": "mptcp", "fallback": False, "subflows": 2}
+    row |= {"bytes_up": 200, "bytes_down": 1_000_000}
     return row | changes
 
 
 def subflow(interface: str, **changes: Any) -> dict[str, Any]:
-    row = {"interface": interface, "role": "initial", "payload_up": 100, "payload_down": 500_000}
+    row = {"connection_id": 1, "interface": interface, "role": "initial", "established": True}
+    row |= {"payload_up": 100, "payload_down": 500_000}
     row |= {"unique_up": 100, "unique_down": 500_000}
     return row | changes
 
@@ -90,6 +92,17 @@ def test_mptcp_that_was_not_is_told(changes: dict[str, Any], reason: str) -> Non
 def test_a_short_connection_needs_no_second_subflow() -> None:
     evidence = mptcp_evidence(connections=(connection(), connection(subflows=1, bytes_down=10_000)))
     assert make_transport("mptcp", None, INTERFACES).prove(evidence) == []
+
+
+def test_a_second_subflow_whose_handshake_a_lossy_path_lost_is_excused() -> None:
+    lost = subflow("rmnet0", role="additional", established=False)
+    flows = (subflow("wlan0"), lost)
+    single = (connection(subflows=1),)
+    transport = make_transport("mptcp", None, INTERFACES)
+    assert transport.prove(mptcp_evidence(connections=single, subflows=flows, lossy=("rmnet0",))) == []
+    for changes in ({"lossy": ()}, {"lossy": ("rmnet0",), "subflows": flows[:1]}):
+        problems = transport.prove(mptcp_evidence(**{"connections": single, "subflows": flows, **changes}))
+        assert problems == ["1 long connections never had a second subflow"]
 
 
 def test_mptcp_with_lte_first() -> None:

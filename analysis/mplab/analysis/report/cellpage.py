@@ -21,8 +21,8 @@ from mplab.analysis.record.links import Measurement, measurements, tolerance_of
 from mplab.analysis.record.run import Cell, Run
 from mplab.analysis.record.steps import StepTime, timelines
 from mplab.analysis.report.waterfall import PHASE_TITLES, WaterfallChart, share, short, waterfalls
-from mplab.analysis.statistics.summaries import Analysis
-from mplab.analysis.text import DASH, data, percent, plural, printable, quantity
+from mplab.analysis.statistics.summaries import Analysis, CellValue
+from mplab.analysis.text import DASH, data, number, percent, plural, printable, quantity
 from mplab.format.cell import CellRecord
 from mplab.format.experiment import TransportRecord
 from mplab.format.link import interface_title
@@ -190,13 +190,21 @@ def _values(analysis: Analysis) -> Mapping[str, list[ValueRow]]:
                     ValueRow(
                         metric=group.metric.title,
                         label=group.label_text,
-                        value=quantity(value.value, group.metric.unit),
+                        value=_value_text(value, group.metric.unit),
                         median=quantity(median, group.metric.unit),
                         n=len(series.values),
                         headline=group.metric.headline,
                     )
                 )
     return by_cell
+
+
+def _value_text(value: CellValue, unit: str) -> str:
+    """Return the value of a cell; with repetitions: ``0.32 s, median of 10 (0.31 to 0.4)``."""
+    text = quantity(value.value, unit)
+    if not value.each:
+        return text
+    return f"{text}, median of {len(value.each)} ({number(min(value.values))} to {number(max(value.values))})"
 
 
 def _link(run: Run, measurement: Measurement) -> CellLink:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mplab.analysis.statistics.contrast import CONTRAST_FIELDS, Contrast, ContrastField, PageColumn, ends
 from mplab.analysis.statistics.effects import Interval
-from mplab.analysis.statistics.summaries import HEAD_COLUMNS, Analysis, Group
+from mplab.analysis.statistics.summaries import HEAD_COLUMNS, Analysis, Group, Pooled
 from mplab.analysis.text import Scale, scale_of
 from mplab.analysis.verdicts.claims import Outcome
 from mplab.format.experiment import TransportRecord
@@ -40,8 +40,16 @@ STATISTICS_COLUMNS = (
     "cliffs_delta",
     "magnitude",
     "p",
+    "values",
+    "effective_values",
+    "pooled_mean",
+    "pooled_mean_low",
+    "pooled_mean_high",
+    "pooled_median",
+    "pooled_median_low",
+    "pooled_median_high",
 )
-VALUES_COLUMNS = (*HEAD_COLUMNS, "transport", "cell", "repetition", "value")
+VALUES_COLUMNS = (*HEAD_COLUMNS, "transport", "cell", "repetition", "value", "repeat")
 CELLS_COLUMNS = ("cell", "block", "scenario", "transport", "link", "repetition", "outcome", "attempt", "reasons")
 
 
@@ -107,14 +115,31 @@ def _statistics(analysis: Analysis) -> Iterator[tuple[object, ...]]:
             if c is not None:
                 limits = (c.gain_interval.low, c.gain_interval.high) if c.gain_interval else (None, None)
                 compared = (c.baseline, c.difference, c.gain, *limits, c.cliffs_delta, c.magnitude, c.p)
-            yield (*group.head, s.transport.label, s.cells, *described, *compared)
+            yield (*group.head, s.transport.label, s.cells, *described, *compared, s.count, *_pooled(s.pooled))
+
+
+def _pooled(pooled: Pooled | None) -> tuple[object, ...]:
+    if pooled is None:
+        return (None,) * 7
+    estimates = (pooled.mean, pooled.median)
+    numbers = [number for each in estimates for number in (each.value, *(ends(each.interval) or (None, None)))]
+    return (pooled.effective, *numbers)
+
+
+def pooled_content(pooled: Pooled) -> dict[str, object]:
+    """Return the statistics of all values as an entry of ``summary.json``."""
+    content: dict[str, object] = {"effective_values": pooled.effective}
+    for name, each in (("mean", pooled.mean), ("median", pooled.median)):
+        content |= {name: each.value, f"{name}_interval": ends(each.interval)}
+    return content
 
 
 def _values(analysis: Analysis) -> Iterator[tuple[object, ...]]:
     for group in analysis.groups:
         for series in group.measured:
-            for value in series.values:
-                yield (*group.head, series.transport.label, value.cell, value.repetition, value.value)
+            for cell in series.values:
+                for repeat, value in cell.each or ((0, cell.value),):
+                    yield (*group.head, series.transport.label, cell.cell, cell.repetition, value, repeat or None)
 
 
 def _cells(analysis: Analysis) -> Iterator[tuple[object, ...]]:

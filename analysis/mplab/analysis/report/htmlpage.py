@@ -114,6 +114,14 @@ GLOSSARY = (
         "about 5 % of the contrasts below 5 % are false.",
         "Wilcoxon 1945; Westfall & Young 1993; Benjamini & Hochberg 1995",
     ),
+    (
+        "All repetitions inside cells",
+        "A cell can have several values (10 × 5: ten cells of five). They are not independent, so tests and the other "
+        "tables use one number per cell, the median of its values. Mean and median of all values have 95 % intervals "
+        "of the cluster bootstrap, which resamples whole cells. “Worth independent” is the number of independent "
+        "values that would tell as much about the mean.",
+        "Davison & Hinkley 1997 §3.8; Hesterberg 2015; Kish 1965",
+    ),
     *((word.word, word.meaning, word.source) for field in CONTRAST_FIELDS if (word := field.word) is not None),
     (
         "Byte share",

@@ -95,6 +95,13 @@ STATISTICS = (
         "10.1037/0033-2909.114.3.494",
     ),
     Reference(
+        "Davison & Hinkley 1997",
+        "Anthony C. Davison, David V. Hinkley",
+        "Bootstrap methods and their application",
+        "Cambridge University Press, 1997",
+        "10.1017/CBO9780511802843",
+    ),
+    Reference(
         "Doksum 1974",
         "Kjell Doksum",
         "Empirical probability plots and statistical inference for nonlinear models in the two-sample case",
@@ -116,6 +123,13 @@ STATISTICS = (
         "10.1145/5666.5673",
     ),
     Reference(
+        "Hesterberg 2015",
+        "Tim C. Hesterberg",
+        "What teachers should know about the bootstrap: resampling in the undergraduate statistics curriculum",
+        "The American Statistician 69(4), 2015, pages 371–386",
+        "10.1080/00031305.2015.1089789",
+    ),
+    Reference(
         "Hodges & Lehmann 1963",
         "Joseph L. Hodges, Erich L. Lehmann",
         "Estimates of location based on rank tests",
@@ -134,6 +148,12 @@ STATISTICS = (
         "Sample quantiles in statistical packages",
         "The American Statistician 50(4), 1996, pages 361–365",
         "10.1080/00031305.1996.10473566",
+    ),
+    Reference(
+        "Kish 1965",
+        "Leslie Kish",
+        "Survey sampling",
+        "Wiley, New York, 1965",
     ),
     Reference(
         "Kolmogorov 1933",

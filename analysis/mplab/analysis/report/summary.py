@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from mplab.analysis.report.data import contrast_content
+from mplab.analysis.report.data import contrast_content, pooled_content
 from mplab.analysis.report.headline import HeadlineAnswer, HeadlineVerdict, answers, verdict_text
 from mplab.analysis.report.view import warnings
 from mplab.analysis.results.reported import FORMAT, Summary, SummaryGroup, SummarySeries
@@ -227,6 +227,7 @@ def _series(series: Series) -> dict[str, object]:
         "max": d.maximum,
         "interval": [d.interval.low, d.interval.high] if d.interval else None,
         "comparison": _comparison(series.comparison) if series.comparison else None,
+        **({"values": series.count, "pooled": pooled_content(series.pooled)} if series.pooled else {}),
     }
 
 

@@ -13,6 +13,7 @@ from mplab.analysis.record.run import Cell, Run
 from mplab.analysis.report.data import ContrastRow, contrast_rows, shift_scale
 from mplab.analysis.statistics.contrast import Contrast
 from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, Interval, magnitude
+from mplab.analysis.statistics.pooled import Estimate
 from mplab.analysis.statistics.summaries import Analysis, Group, Series, UnpairedComparison
 from mplab.analysis.text import (
     DASH,
@@ -62,6 +63,22 @@ class MetricRow:
 
 
 @dataclass(frozen=True)
+class PooledRow:
+    """A transport's row in the table of all repetitions inside cells; the numbers are formatted.
+
+    ``effective`` is the number of independent values that would tell as much about the mean.
+    """
+
+    label: str
+    transport: TransportRecord
+    cells: str
+    values: str
+    effective: str
+    mean: str
+    median: str
+
+
+@dataclass(frozen=True)
 class MetricTable:
     """The table of a metric in a scenario under a link condition; ``labelled``: it has a column of labels.
 
@@ -82,6 +99,7 @@ class MetricTable:
     label_name: str
     rows: tuple[MetricRow, ...]
     contrasts: tuple[ContrastRow, ...]
+    pooled: tuple[PooledRow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -325,7 +343,27 @@ def _metric_table(panel: Sequence[Group], findings: Mapping[GroupKey, PairFindin
         label_name=", ".join(name for name, _ in first.labels),
         rows=tuple(rows),
         contrasts=contrast_rows(panel),
+        pooled=tuple(_pooled_rows(panel, scale)),
     )
+
+
+def _pooled_rows(panel: Sequence[Group], scale: Scale) -> Iterator[PooledRow]:
+    for group in panel:
+        for series in group.measured:
+            if series.pooled is not None:
+                yield PooledRow(
+                    label=group.label_text,
+                    transport=series.transport,
+                    cells=str(len(series.values)),
+                    values=str(series.count),
+                    effective=number(round(series.pooled.effective)),
+                    mean=_estimate(series.pooled.mean, scale),
+                    median=_estimate(series.pooled.median, scale),
+                )
+
+
+def _estimate(found: Estimate, scale: Scale) -> str:
+    return f"{scale.number(found.value)} [{_limits(found.interval, scale)}]"
 
 
 def _metric_row(  # noqa: PLR0917 - one caller
@@ -333,7 +371,6 @@ def _metric_row(  # noqa: PLR0917 - one caller
 ) -> MetricRow:
     d, compared = series.description, series.comparison
     contrast = group.against_baseline(series.transport.label)
-    lacking = len(series.values) < series.cells
     difference = "reference" if series.transport.label == group.baseline else DASH
     if contrast is not None:
         difference = _shift(contrast.scaled(shifts.factor))
@@ -342,7 +379,7 @@ def _metric_row(  # noqa: PLR0917 - one caller
         rows_of_label=rows_of_label,
         transport=series.transport,
         better=better,
-        n=f"{len(series.values)} of {series.cells}" if lacking else str(len(series.values)),
+        n=_count(series),
         median=scale.number(d.median if d else None),
         quartiles=_limits(Interval(d.q1, d.q3), scale) if d else DASH,
         interval=_limits(d.interval, scale) if d else DASH,
@@ -351,6 +388,17 @@ def _metric_row(  # noqa: PLR0917 - one caller
         effect=_effect(group, compared) if compared else "",
         p=p_text(contrast.p_family) if contrast else "",
     )
+
+
+def _count(series: Series) -> str:
+    """Return the number of cells: ``10``; ``9 of 10`` if one lacks a value; ``10 × 5`` with five repetitions each."""
+    cells = len(series.values)
+    text = f"{cells} of {series.cells}" if cells < series.cells else str(cells)
+    if series.pooled is None:
+        return text
+    sizes = sorted({len(values) for values in series.by_cell})
+    each = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    return f"{text}{HARD_SPACE}×{HARD_SPACE}{each}"
 
 
 def _effect(group: Group, compared: UnpairedComparison) -> str:

@@ -115,7 +115,14 @@ CELLS = ResultTable(
     ),
 )
 VALUES = ResultTable(
-    "values", "One row per value of an ok cell.", (*_OF_CELL, *_OF_METRIC, _real("value", "measured value"))
+    "values",
+    "One row per value of an ok cell. A cell with repetitions has a row for each: they are not independent values.",
+    (
+        *_OF_CELL,
+        *_OF_METRIC,
+        _real("value", "measured value"),
+        _whole("repeat", "repetition inside the cell, from 1; null if the cell has none"),
+    ),
 )
 STATISTICS = ResultTable(
     "statistics",
@@ -130,11 +137,11 @@ STATISTICS = ResultTable(
         _truth("headline", "whether it is a headline metric"),
         _text("transport", "label of the transport"),
         _whole("cells", "ok cells"),
-        _whole("n", "values"),
-        _real("median", "of the values"),
+        _whole("n", "cells with values"),
+        _real("median", "of the cells' values (a cell with repetitions: their median)"),
         _real("q1", "first quartile"),
         _real("q3", "third quartile"),
-        _real("mean", "of the values"),
+        _real("mean", "of the cells' values"),
         _real("sd", "standard deviation, n - 1"),
         _real("min", "least"),
         _real("max", "most"),

@@ -81,6 +81,12 @@ class Results:
         """Return a frame with a row per value of an ok cell; runs that were not analysed have no rows."""
         return self._frame("values", value_rows)
 
+    @property
+    def cell_values(self) -> pl.DataFrame:
+        """Return the frame `values` with one row per cell, metric and labels: the median of the cell's repetitions."""
+        keys = [name for name in self.values.columns if name not in {"value", "repeat"}]
+        return self.values.group_by(keys, maintain_order=True).agg(pl.col("value").median())
+
     @cached_property
     def statistics(self) -> pl.DataFrame:
         """Return a frame with a row per transport, metric, labels, scenario and link that the report of a run has."""
@@ -255,6 +261,7 @@ def value_rows(run: Run) -> Iterator[Row]:
                     "unit": row.unit,
                     "labels": SEPARATOR.join(row.labels.values()),
                     "value": row.value,
+                    "repeat": row.repeat or None,
                 }
 
 

@@ -67,7 +67,7 @@ def plot(results: Results, metric: str, *, scenario: str = "", link: str = "", l
     Raises:
         FigureError: no value has this metric, scenario, link or labels, or the plot would have too many facets.
     """
-    values = results.values.drop_nulls(FACET)
+    values = results.cell_values.drop_nulls(FACET)
     if values.is_empty():
         raise FigureError("there are no values; 'mplab analyze' computes them from the runs")
     for column, name in {"metric": metric, "scenario": scenario, "link": link, "labels": labels}.items():

@@ -29,6 +29,16 @@ class SummaryComparison(_Part):
     gain_interval: Ends = None
 
 
+class SummaryPooled(_Part):
+    """Mean and median of all values of cells that have several, with intervals whose blocks are the cells."""
+
+    effective_values: float | None = None
+    mean: float | None = None
+    mean_interval: Ends = None
+    median: float | None = None
+    median_interval: Ends = None
+
+
 class SummarySeries(_Part):
     """Statistics of the values of one transport in a `SummaryGroup`."""
 
@@ -44,6 +54,9 @@ class SummarySeries(_Part):
     max: float | None = None
     interval: Ends = None
     comparison: SummaryComparison | None = None
+    values: Whole = 0
+    """Number of all values, if cells have several; 0: each cell has one, and there is no `pooled`."""
+    pooled: SummaryPooled | None = None
 
 
 class SummaryContrast(_Part):

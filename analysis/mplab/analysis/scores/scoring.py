@@ -51,7 +51,7 @@ def score_cell(cell: Cell, plugin: ScoringPlugin) -> CellScores:
         return CellScores(
             cell.id, problem=AnalysisProblem(cell.id, f"scenario {plugin.name} cannot be scored: {problem}")
         )
-    ordered = sorted(values, key=lambda value: (value.metric, sorted(value.labels.items())))
+    ordered = sorted(values, key=lambda value: (value.metric, sorted(value.labels.items()), value.repeat))
     units = {metric.name: metric.unit for metric in plugin.metrics}
     rows = tuple(_row(value, units) for value in ordered)
     write_json(_scores_path(cell), json_of(Scores(cell=cell.id, values=rows)))
@@ -137,11 +137,12 @@ def _scores_path(cell: Cell) -> Path:
 
 def _row(value: Value, units: dict[str, str]) -> ScoreRow:
     labels = {name: str(value.labels[name]) for name in sorted(value.labels)}
-    return ScoreRow(metric=value.metric, value=rounded_float(value.value), unit=units[value.metric], labels=labels)
+    number = rounded_float(value.value)
+    return ScoreRow(metric=value.metric, value=number, unit=units[value.metric], labels=labels, repeat=value.repeat)
 
 
 def _value(row: ScoreRow) -> Value:
-    return Value(row.metric, row.value, row.labels)
+    return Value(row.metric, row.value, row.labels, row.repeat)
 
 
 def _wrong(value: Value, plugin: ScoringPlugin) -> str:

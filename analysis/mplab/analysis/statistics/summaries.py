@@ -24,6 +24,7 @@ from mplab.analysis.statistics.effects import (
     mann_whitney_p,
     seed_of,
 )
+from mplab.analysis.statistics.pooled import Estimate, effective_values, estimate
 from mplab.format.experiment import TransportRecord
 
 HEAD_COLUMNS = ("scenario", "link", "metric", "unit", "labels")
@@ -39,6 +40,25 @@ class CellValue:
     value: float
     block: int = 0
     """Number of the cell's block, in which each transport runs once under the same losses; pairs are of one block."""
+    each: tuple[tuple[int, float], ...] = ()
+    """(number of the repetition inside the cell, value) of all values of the cell; (): only `value`."""
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Return all values of the cell, at least one."""
+        return tuple(value for _, value in self.each) or (self.value,)
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Statistics of all values of cells of which at least one has several values.
+
+    ``effective``: number of independent values that would tell as much about the mean (`effective_values`).
+    """
+
+    mean: Estimate
+    median: Estimate
+    effective: float
 
 
 @dataclass(frozen=True)
@@ -70,11 +90,23 @@ class Series:
     values: tuple[CellValue, ...]
     description: Description | None
     comparison: UnpairedComparison | None = None
+    pooled: Pooled | None = None
+    """Statistics of all values of the cells; None if each cell has one value."""
 
     @property
     def numbers(self) -> list[float]:
-        """Return the values of the cells as a list of numbers."""
+        """Return one number per cell: its value, or the median of its values."""
         return [value.value for value in self.values]
+
+    @property
+    def by_cell(self) -> list[tuple[float, ...]]:
+        """Return all values of each cell, for the functions of `mplab.analysis.statistics.pooled`."""
+        return [value.values for value in self.values]
+
+    @property
+    def count(self) -> int:
+        """Return the number of all values of the cells. They are not independent; the number of cells is."""
+        return sum(map(len, self.by_cell))
 
     @property
     def by_block(self) -> dict[int, float]:
@@ -159,9 +191,11 @@ def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterabl
         spec = specs.get(cell_scores.cell)
         if spec is None:
             continue
-        for (metric_name, labels), value in _one_value_each(cell_scores).items():
+        for (metric_name, labels), each in _values_of(cell_scores).items():
             key = _Key(spec.scenario, spec.link, metric_name, labels)
-            cell_value = CellValue(cell_scores.cell, spec.repetition, value, spec.block or spec.repetition)
+            value, block = plain.median(number for _, number in each), spec.block or spec.repetition
+            kept = tuple(each) if len(each) > 1 or each[0][0] else ()
+            cell_value = CellValue(cell_scores.cell, spec.repetition, value, block, kept)
             values_of[key][spec.transport].append(cell_value)
     order = _Order(run, metrics)
     groups = []
@@ -204,11 +238,12 @@ def _place(known: Sequence[str], name: str) -> tuple[int, str]:
     return (known.index(name), "") if name in known else (len(known), name)
 
 
-def _one_value_each(scores: CellScores) -> dict[tuple[str, Labels], float]:
-    several: dict[tuple[str, Labels], list[float]] = defaultdict(list)
-    for value in scores.values:
-        several[value.metric, tuple(sorted(value.labels.items()))].append(value.value)
-    return {key: plain.median(values) for key, values in several.items()}
+def _values_of(scores: CellScores) -> dict[tuple[str, Labels], list[tuple[int, float]]]:
+    """Return (metric, labels) → (repetition, value) of all values of a cell, in the order of its repetitions."""
+    values_of: dict[tuple[str, Labels], list[tuple[int, float]]] = defaultdict(list)
+    for value in sorted(scores.values, key=lambda value: value.repeat):
+        values_of[value.metric, tuple(sorted(value.labels.items()))].append((value.repeat, value.value))
+    return values_of
 
 
 def _series(
@@ -218,7 +253,12 @@ def _series(
     if not values:
         return Series(transport, cells, (), None)
     seed = seed_of(run.manifest.experiment.seed, *key, transport.label)
-    return Series(transport, cells, values, describe([value.value for value in values], seed))
+    series = Series(transport, cells, values, describe([value.value for value in values], seed))
+    if series.count == len(values):
+        return series
+    mean = estimate(series.by_cell, "mean", seed_of(seed, "mean"))
+    middle = estimate(series.by_cell, "pooled", seed_of(seed, "pooled"))
+    return replace(series, pooled=Pooled(mean, middle, effective_values(series.by_cell)))
 
 
 def _compared(seed: int, key: _Key, metric: Metric, series: list[Series]) -> Group:

@@ -53,7 +53,10 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Side:
-    """The values with one `Key` in the baseline or in the run; ``medians`` has the median of each run, oldest first."""
+    """The values with one `Key` in the baseline or in the run, one per cell.
+
+    ``medians`` has the median of each run, oldest first.
+    """
 
     values: tuple[float, ...]
     medians: tuple[float, ...]
@@ -223,7 +226,7 @@ def _sides(results: Results) -> dict[Key, Side]:
     """Return key → the values with this key, and the median of each run; both in the order of the runs."""
     values_of: dict[Key, dict[str, list[float]]] = {}
     columns = [*Key._fields, "run_id", "value"]
-    for *key, run_id, value in results.values.select(columns).iter_rows():
+    for *key, run_id, value in results.cell_values.select(columns).iter_rows():
         values_of.setdefault(Key(*key), {}).setdefault(run_id, []).append(value)
     return {
         key: Side(

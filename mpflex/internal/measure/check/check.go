@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	exchangeSize = 64 << 10
+	exchangeSize = 16 << 10 // bytes: more than an initial window, so that acknowledgements must come back
 	pollInterval = 5 * time.Millisecond
 )
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -97,11 +98,13 @@ class Captures:
             DeviceError: a capture ended early (disk full, interface removed) or could not be stopped. If one could
                 not be stopped, call `stop` again for the captures that still run.
         """
+        # All at once: each capture first waits until the kernel has handed over its last packets.
+        with ThreadPoolExecutor(len(self._running) or 1, thread_name_prefix="captures") as threads:
+            stops = [threads.submit(process.stop) for _, process, _ in self._running]
         ended = []
-        while self._running:
-            point, process, log = self._running[0]
-            code = process.stop()
-            ended.append((point, code, log))
+        for stop in stops:
+            point, _, log = self._running[0]
+            ended.append((point, stop.result(), log))
             del self._running[0]
         results = []
         for point, code, log in ended:

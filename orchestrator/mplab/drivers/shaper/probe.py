@@ -12,7 +12,8 @@ from mplab.format.path import PathCondition
 
 _PROBE_TIMEOUT_S = 60.0
 _PINGS = 15
-_BLAST_S, _JITTERY_BLAST_S = 0.3, 3.0
+_PING_PAUSE_S, _QUICK_PING_PAUSE_S = 0.03, 0.01
+_BLAST_S, _QUICK_BLAST_S, _JITTERY_BLAST_S = 0.3, 0.2, 3.0
 _FEWEST_LOSS_PACKETS, _MOST_LOSS_PACKETS = 200, 1000
 _EXPECTED_LOSSES = 10
 """Expected number of lost echoes in a probe of a lossy path, so high that 0 lost is no chance (`mplab.cell.judge`)."""
@@ -24,11 +25,14 @@ class LinkProbe:
     Args:
         phone: phone that sends the probes.
         server: address and port of `linkem probe-server`, as the phone sees it.
+        quick: measure paths without jitter in less time. Only for links whose delay is the same for each packet and
+            that let no bursts pass, as those of linkem; not for radios and token buckets.
     """
 
-    def __init__(self, phone: Phone, server: str) -> None:
+    def __init__(self, phone: Phone, server: str, *, quick: bool = False) -> None:
         self._phone = phone
         self._server = server
+        self._quick = quick
 
     def __call__(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
         """Measure all paths at the same time; return interface → measurement of its path.
@@ -46,10 +50,11 @@ class LinkProbe:
             return {device: measurement.result() for device, measurement in running.items()}
 
     def _probe(self, device: str, path: PathCondition) -> PathMeasurement:
+        pause_s, blast_s = _times_s(path, quick=self._quick)
         argv = [
             *(self._phone.program(LINKEM), "probe", "--json", "--device", self._phone.devices.get(device, device)),
             *("--server", self._server),
-            *("--pings", str(_PINGS), "--seconds", f"{_blast_s(path):g}"),
+            *("--pings", str(_PINGS), "--ping-pause", f"{pause_s:g}s", "--seconds", f"{blast_s:g}"),
             *("--loss-packets", str(_loss_packets(path))),
             *("--down-kbps", f"{path.down_kbps or 0:g}", "--up-kbps", f"{path.up_kbps or 0:g}"),
         ]
@@ -61,8 +66,11 @@ class LinkProbe:
         return parse_probe(result.stdout)
 
 
-def _blast_s(path: PathCondition) -> float:
-    return _JITTERY_BLAST_S if path.down.jitter_ms or path.up.jitter_ms else _BLAST_S
+def _times_s(path: PathCondition, *, quick: bool) -> tuple[float, float]:
+    """Return the pause between two echoes and the duration of a blast, s. Jitter needs longer averages."""
+    if path.down.jitter_ms or path.up.jitter_ms:
+        return _PING_PAUSE_S, _JITTERY_BLAST_S
+    return (_QUICK_PING_PAUSE_S, _QUICK_BLAST_S) if quick else (_PING_PAUSE_S, _BLAST_S)
 
 
 def _loss_packets(path: PathCondition) -> int:

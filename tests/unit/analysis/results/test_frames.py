@@ -51,6 +51,24 @@ def runs(folder: Path, tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
+def test_repetitions_inside_a_cell_are_rows_of_values_but_one_value_of_the_cell(tmp_path: Path) -> None:
+    run = build(tmp_path, 1)
+    path = next(run.glob("cells/*mptcp*r1/scores.json"))
+    scores = json.loads(path.read_text())
+    row = next(row for row in scores["values"] if row["metric"] == "time")
+    row |= {"repeat": 1}
+    scores["values"] += [row | {"repeat": number, "value": row["value"] + number} for number in (2, 3)]
+    path.write_text(json.dumps(scores))
+    results = load(run)
+    same = {"cell": path.parent.name, "metric": "time", "labels": row["labels"]["size"]}
+    assert results.values.filter(**same).select("repeat", "value").rows() == [
+        (number, pytest.approx(row["value"] + (number if number > 1 else 0))) for number in (1, 2, 3)
+    ]
+    assert results.cell_values.filter(**same)["value"].to_list() == [pytest.approx(row["value"] + 2)]
+    assert results.cell_values.height == results.values.height - 2
+    assert results.values.filter(pl.col("metric") == "flows")["repeat"].to_list() == [None] * 6
+
+
 def test_a_folder_of_runs_is_frames(folder: Path) -> None:
     results = load(folder)
     assert results.runs["run_id"].str.slice(0, 8).to_list() == ["20260901", "20260902", "20260903"]

@@ -84,6 +84,27 @@ def test_a_cell_with_several_values_counts_once_by_their_median(synthetic: Build
     assert group.baseline is None
 
 
+def test_all_values_of_a_cell_are_kept_with_their_repetitions(synthetic: Builder) -> None:
+    run = read_run(synthetic(repetitions=3, transports=(MPTCP,)).build())
+    several = [
+        CellScores(cell.id, tuple(Value("time", 1.0 + repeat, repeat=repeat) for repeat in (4, 1, 2)))
+        for cell in run.cells
+    ]
+    (group,) = summarise(run, {"files": (TIME,)}, several)
+    series = group.series[0]
+    assert series.values[0].each == ((1, 2.0), (2, 3.0), (4, 5.0))
+    assert series.numbers == [3.0] * 3, "a cell counts once"
+    assert (len(series.values), series.count) == (3, 9)
+    assert series.pooled is not None
+    assert series.pooled.mean.value == pytest.approx(10 / 3)
+    assert series.pooled.effective == 9, "all spread is inside the cells: their values are as good as independent"
+
+
+def test_one_value_per_cell_is_not_pooled(synthetic: Builder) -> None:
+    run = read_run(synthetic(repetitions=3, transports=(MPTCP,)).build())
+    assert group_of(run, {"mptcp": [1.0, 2.0, 3.0]}).series[0].pooled is None
+
+
 def test_the_order_of_cells_does_not_matter(synthetic: Builder) -> None:
     run = read_run(synthetic(repetitions=5).build())
     rng = np.random.default_rng(1)

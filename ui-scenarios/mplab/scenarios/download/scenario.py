@@ -1,8 +1,12 @@
-"""Download files of given sizes one after the other, then bundles of short flows, each flow on a new connection."""
+"""Download files of given sizes one after the other, then bundles of short flows, each flow on a new connection.
+
+With ``repeat``, a cell downloads all of them several times, in a new random order each time.
+"""
 
 import math
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
@@ -23,6 +27,7 @@ MAX_TEST_S = 120.0
 _SLOW_KBPS, _USUAL_KBPS = 200.0, 7000.0
 _REQUEST_S = 0.3
 _MAX_RESULTS = 20
+MAX_REPEAT = 100
 
 
 Size = Annotated[
@@ -79,6 +84,13 @@ class DownloadParameters(Parameters):
         description="Bundles of short flows: {flows, size}, and concurrent (default 1) or every, the time from the "
         "start of a file to that of the next (at most 10 min).",
     )
+    repeat: int = Field(
+        1,
+        ge=1,
+        le=MAX_REPEAT,
+        description="Number of repetitions of all files and bundles inside a cell, each in a new random order. The "
+        "repetitions of a cell are not independent: the cell remains the unit of all tests.",
+    )
     pause: DurationS = Field(0.2, description="Rest between two files or bundles.")
     server: Server = Field(
         "dl", description="Name under which the server is addressed; policies can distinguish apps by these names."
@@ -113,18 +125,13 @@ class DownloadScenario(Scenario[DownloadParameters]):
     socks = True
 
     def time_limit_s(self, parameters: DownloadParameters) -> float:
-        """Return the time for all bytes at 200 kbit/s (at most 120 s), or 3 times the estimate if that is longer, s."""
-        slow = 10 + parameters.waiting_s + parameters.total_bytes * 8 / 1000 / _SLOW_KBPS
-        usual = self.estimate_s(parameters) - parameters.waiting_s
-        return math.ceil(max(min(MAX_TEST_S, slow), 10 + parameters.waiting_s + 3 * usual))
+        """Return the time limits (`once_limit_s`) of all repetitions together, with the pauses between them, s."""
+        pauses_s = (parameters.repeat - 1) * parameters.pause
+        return math.ceil(parameters.repeat * once_limit_s(parameters) + pauses_s)
 
     def estimate_s(self, parameters: DownloadParameters) -> float:
         """Return the time for all bytes at 7 Mbit/s, plus 0.3 s per request, plus all pauses, s."""
-        requests = len(parameters.sizes)
-        requests += sum(bundle.rounds for bundle in parameters.bundles)
-        pauses = len(parameters.sizes) + len(parameters.bundles) - 1
-        transfer = parameters.total_bytes * 8 / 1000 / _USUAL_KBPS
-        return transfer + requests * _REQUEST_S + pauses * parameters.pause + parameters.waiting_s
+        return parameters.repeat * (_once_s(parameters) + parameters.pause) - parameters.pause
 
     @contextmanager
     def open(self, context: Context, parameters: DownloadParameters) -> Iterator["_Session"]:
@@ -134,20 +141,70 @@ class DownloadScenario(Scenario[DownloadParameters]):
         yield _Session(context, parameters)
 
 
+def once_limit_s(parameters: DownloadParameters) -> float:
+    """Return the longest time of one repetition, s.
+
+    It is the time for all bytes at 200 kbit/s, at most 120 s, or 3 times the estimate if that is longer.
+    """
+    slow = 10 + parameters.waiting_s + parameters.total_bytes * 8 / 1000 / _SLOW_KBPS
+    usual = _once_s(parameters) - parameters.waiting_s
+    return math.ceil(max(min(MAX_TEST_S, slow), 10 + parameters.waiting_s + 3 * usual))
+
+
+def _once_s(parameters: DownloadParameters) -> float:
+    requests = len(parameters.sizes) + sum(bundle.rounds for bundle in parameters.bundles)
+    pauses = len(parameters.sizes) + len(parameters.bundles) - 1
+    transfer = parameters.total_bytes * 8 / 1000 / _USUAL_KBPS
+    return transfer + requests * _REQUEST_S + pauses * parameters.pause + parameters.waiting_s
+
+
+class DownloadError(StepError):
+    """The network was too slow for a download, or broke its connection. Other repetitions can succeed."""
+
+
 class _Session(Session[DownloadParameters]):
     def run(self) -> None:
-        """Download all files and bundles. Raises StepError if a download fails or has the wrong content or size."""
+        """Download all files and bundles, `repeat` times.
+
+        If some, but not all repetitions of a file or bundle fail, the failures are observations and one warning.
+
+        Raises:
+            StepError: all repetitions of a file or bundle failed, or a download has the wrong content or size.
+        """
         context, parameters = self.context, self.parameters
         deadline = time.monotonic() + context.time_limit_s
-        first = True
-        for size in parameters.sizes:
-            _pause(0 if first else parameters.pause)
-            first = False
-            _download(context, size, parameters.server, deadline)
-        for bundle in parameters.bundles:
-            _pause(0 if first else parameters.pause)
-            first = False
-            _download_bundle(context, bundle, parameters.server, deadline)
+        tasks: list[int | FlowGroup] = [*parameters.sizes, *parameters.bundles]
+        succeeded: Counter[str] = Counter()
+        failed: dict[str, DownloadError] = {}
+        failures = 0
+        for repeat in range(1, parameters.repeat + 1):
+            _pause(0 if repeat == 1 else parameters.pause)
+            if parameters.repeat > 1:
+                context.rng.shuffle(tasks)
+            once = min(deadline, time.monotonic() + once_limit_s(parameters))
+            for position, task in enumerate(tasks):
+                _pause(parameters.pause if position else 0)
+                name = task.title if isinstance(task, FlowGroup) else format_size(task)
+                try:
+                    self._carry_out(task, repeat if parameters.repeat > 1 else 0, once)
+                    succeeded[name] += 1
+                except DownloadError as error:
+                    failed[name] = error
+                    failures += 1
+                    if parameters.repeat == 1:
+                        raise
+                    context.observe("failed", name=name, repeat=repeat, problem=str(error))
+        for name, error in failed.items():
+            if not succeeded[name]:
+                raise error
+        if failures:
+            context.warn(f"{failures} of {parameters.repeat * len(tasks)} downloads failed; see the observations")
+
+    def _carry_out(self, task: int | FlowGroup, repeat: int, deadline: float) -> None:
+        if isinstance(task, FlowGroup):
+            _download_bundle(self.context, task, self.parameters.server, deadline, repeat)
+        else:
+            _download(self.context, task, self.parameters.server, deadline, repeat)
 
 
 def _pause(duration_s: float) -> None:
@@ -159,7 +216,7 @@ def _left_s(deadline: float) -> float:
     return max(1.0, deadline - time.monotonic())
 
 
-def _download(context: Context, size: int, server: Server, deadline: float) -> None:
+def _download(context: Context, size: int, server: Server, deadline: float, repeat: int) -> None:
     label, left_s = format_size(size), _left_s(deadline)
     argv = curl.file_argv(size, left_s, server, curl=context.phone.program(CURL), proxy=context.app_proxy)
     answer = context.phone.shell(argv, timeout_s=left_s + 5, check=False)
@@ -171,10 +228,12 @@ def _download(context: Context, size: int, server: Server, deadline: float) -> N
     digest = re.match(r"[0-9a-f]{64}", answer.stdout)
     if digest is None or digest.group() != stream_sha256(size):
         raise StepError(f"download of {label}: {size} bytes came, with another SHA-256 than those of {server}.lab")
-    context.observe("download", size=label, size_bytes=size, verified=True, **transfer.fields(), **_way(context))
+    context.observe(
+        "download", size=label, size_bytes=size, verified=True, **transfer.fields(), **_way(context, repeat)
+    )
 
 
-def _download_bundle(context: Context, bundle: FlowGroup, server: Server, deadline: float) -> None:
+def _download_bundle(context: Context, bundle: FlowGroup, server: Server, deadline: float, repeat: int) -> None:
     name = f"bundle of {bundle.title}"
     left_s = _left_s(deadline)
     flows = curl.Flows(bundle.flows, bundle.concurrent, bundle.every)
@@ -194,21 +253,21 @@ def _download_bundle(context: Context, bundle: FlowGroup, server: Server, deadli
         size_bytes=bundle.size,
         total_s=curl.bundle_time_s(answer.stdout),
         results=[{"flow": transfer.flow, **transfer.fields()} for transfer in transfers],
-        **_way(context),
+        **_way(context, repeat),
     )
 
 
-def _way(context: Context) -> dict[str, bool]:
-    """Return the field ``by_proxy`` of the observation if curl uses a proxy, otherwise {}.
+def _way(context: Context, repeat: int) -> dict[str, int | bool]:
+    """Return the field ``by_proxy`` of the observation if curl uses a proxy, and ``repeat`` if the cell repeats.
 
-    The proxy then looks up the name of the server, so curl cannot measure the lookup time.
+    The proxy looks up the name of the server, so curl cannot measure the lookup time.
     """
-    return {"by_proxy": True} if context.app_proxy else {}
+    return {**({"by_proxy": True} if context.app_proxy else {}), **({"repeat": repeat} if repeat else {})}
 
 
 def _check(transfer: curl.Transfer, size: int, name: str, problem: str) -> None:
     if transfer.exit_code != 0:
-        raise StepError(f"{name}: curl failed ({transfer.exit_code}) after {transfer.bytes} bytes: {problem}")
+        raise DownloadError(f"{name}: curl failed ({transfer.exit_code}) after {transfer.bytes} bytes: {problem}")
     if transfer.status not in {200, 206}:
         raise StepError(f"{name}: HTTP status {transfer.status}, 200 or 206 is needed")
     if transfer.bytes != size:

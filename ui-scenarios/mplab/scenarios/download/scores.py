@@ -43,20 +43,21 @@ def score(observations: Sequence[Observation], tables: object, folder: object) -
 
 
 def _values(observation: Observation) -> Iterator[Value]:
+    value = partial(Value, repeat=int(observation.get("repeat", 0)))
     if observation["event"] == "download":
         labels = {"size": str(observation["size"])}
         duration = _duration_s(observation)
-        yield Value("download_time", duration, labels)
+        yield value("download_time", duration, labels)
         if duration > 0:
-            yield Value("goodput", observation["bytes"] * 8 / duration / 1e6, labels)
-        yield Value("time_to_first_byte", observation["first_byte_s"] - observation["namelookup_s"], labels)
+            yield value("goodput", observation["bytes"] * 8 / duration / 1e6, labels)
+        yield value("time_to_first_byte", observation["first_byte_s"] - observation["namelookup_s"], labels)
         if not observation.get("by_proxy"):
-            yield Value("dns_time", observation["namelookup_s"], labels)
+            yield value("dns_time", observation["namelookup_s"], labels)
     elif observation["event"] == "bundle":
         labels = {"bundle": str(observation["bundle"])}
         durations = [_duration_s(result) for result in observation["results"]]
-        yield Value("bundle_time", observation["total_s"], labels)
-        yield Value("flow_time", sum(durations) / len(durations), labels)
+        yield value("bundle_time", observation["total_s"], labels)
+        yield value("flow_time", sum(durations) / len(durations), labels)
     yield from interface_bytes(observation)
 
 

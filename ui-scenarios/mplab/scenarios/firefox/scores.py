@@ -22,6 +22,6 @@ _FIELDS = {**pages.FIELDS, "page_connections": "connections"}
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return the mean page load measurements of each site, and the bytes on the phone's interfaces."""
+    """Return the page load measurements of each load of each site, and the bytes on the phone's interfaces."""
     carried = [value for observation in observations for value in interface_bytes(observation)]
     return [*pages.score(observations, _FIELDS), *carried]

@@ -43,5 +43,5 @@ _FIELDS = {
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return the mean page load measurements of each site, and the mean page load time over all sites."""
+    """Return the page load measurements of each load of each site, and the mean page load time over all sites."""
     return pages.score(observations, _FIELDS)

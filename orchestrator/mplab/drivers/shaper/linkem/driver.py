@@ -157,7 +157,7 @@ class LinkemShaper:
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
         """Measure all paths at once over UDP, from the phone's interfaces to the proxy; return results by interface."""
-        return LinkProbe(self._network.phone, self._network.probe_server)(conditions)
+        return LinkProbe(self._network.phone, self._network.probe_server, quick=True)(conditions)
 
 
 def _check_running(process: NodeProcess, log: Path) -> None:

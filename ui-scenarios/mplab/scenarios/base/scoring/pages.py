@@ -47,10 +47,11 @@ FIELDS: Mapping[str, str] = {
 
 
 def score(observations: Sequence[Observation], fields: Mapping[str, str] = FIELDS) -> list[Value]:
-    """Return the mean of each metric over the loads of each site, and the mean page load time over all sites.
+    """Return each metric of each load of each site, and the mean page load time over all sites.
 
-    The page load time is the time from navigation start to the load event (han2015 §3.3). Missing measurements are left
-    out.
+    The mean over sites is that of the sites' means. If a site is loaded several times, values have the number of the
+    load. The page load time is the time from navigation start to the load event (han2015 §3.3). Missing measurements
+    are left out.
 
     Args:
         observations: all observations of a cell.
@@ -62,13 +63,17 @@ def score(observations: Sequence[Observation], fields: Mapping[str, str] = FIELD
         if observation["event"] == "page":
             pages[str(observation["site"])].append(observation)
     values = [
-        Value(metric, _mean(seen), {"site": site})
+        Value(metric, float(load[name]), {"site": site}, number if len(loads) > 1 else 0)
         for site, loads in pages.items()
         for metric, name in fields.items()
-        if (seen := [float(load[name]) for load in loads if load[name] is not None])
+        for number, load in enumerate(loads, 1)
+        if load.get(name) is not None
     ]
-    times = [value.value for value in values if value.metric == "page_load_time"]
-    mean = [Value("page_load_time_mean", _mean(times))] if times else []
+    times: dict[str, list[float]] = defaultdict(list)
+    for value in values:
+        if value.metric == "page_load_time":
+            times[value.labels["site"]].append(value.value)
+    mean = [Value("page_load_time_mean", _mean([_mean(seen) for seen in times.values()]))] if times else []
     return [*mean, *values, *look_resolution(item for loads in pages.values() for item in loads)]
 
 
