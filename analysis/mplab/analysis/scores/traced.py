@@ -12,12 +12,14 @@ from pathlib import Path
 
 import polars as pl
 
+from mplab.analysis.files import parse_json
 from mplab.analysis.metric import NOT_NEGATIVE, Metric, Observation, Value
 from mplab.analysis.record.tables import FOLDER, LOOPBACK, Tables
 from mplab.analysis.scores.plugins import ScoringPlugin
+from mplab.format.cell import CellRecord
 
 SHORT_S = 1.0
-"""Maximum duration of a short connection, seconds (baerts2015 §4.3.1, figure 4.2)."""
+"""Maximum duration of a short connection, seconds (baerts2015 §4.6.1, figure 4.2)."""
 
 QUANTILES = (("50 %", 0.5), ("75 %", 0.75), ("90 %", 0.9))
 """Label and probability of the quantiles of the sizes of connections; nikravesh2016 figure 2 has the second."""
@@ -63,7 +65,7 @@ METRICS: tuple[Metric, ...] = (
         "First SYN to SYN of the second subflow, median",
         "ms",
         "lower",
-        source="baerts2015 §4.5; RFC 8684 §3.2",
+        source="baerts2015 §4.7.1, figure 4.6; RFC 8684 §3.2",
     ),
     _metric(
         "join_handshake",
@@ -87,7 +89,7 @@ METRICS: tuple[Metric, ...] = (
         "ms",
         "lower",
         ("network",),
-        source="baerts2015 §4.4, figures 4.3 and 4.4",
+        source="baerts2015 §4.6, figures 4.3 and 4.4",
     ),
     _metric(
         "retransmitted_share",
@@ -95,7 +97,7 @@ METRICS: tuple[Metric, ...] = (
         "%",
         "lower",
         ("direction",),
-        source="baerts2015 §4.8, figure 4.10",
+        source="baerts2015 §4.7.4, figure 4.10",
     ),
     _metric(
         "reinjected_share",
@@ -103,21 +105,21 @@ METRICS: tuple[Metric, ...] = (
         "%",
         "lower",
         ("direction",),
-        source="baerts2015 §4.8, figure 4.10",
+        source="baerts2015 §4.7.4, figure 4.10",
     ),
     _share(
         "retransmitting_connections",
         "Connections that retransmit payload",
         "%",
         "lower",
-        source="baerts2015 §4.8, figure 4.10",
+        source="baerts2015 §4.7.4, figure 4.10",
     ),
     _share(
         "reinjecting_connections",
         "Multipath TCP connections that reinject payload",
         "%",
         "lower",
-        source="baerts2015 §4.8, figure 4.10",
+        source="baerts2015 §4.7.4, figure 4.10",
     ),
     _metric("app_connections", "Connections of the apps", "", "neither", source="baerts2015 table 4.1"),
     _metric(
@@ -128,14 +130,14 @@ METRICS: tuple[Metric, ...] = (
         "Connections of the apps that take less than 1 s",
         "%",
         "neither",
-        source="baerts2015 §4.3.1, figure 4.2",
+        source="baerts2015 §4.6.1, figure 4.2",
     ),
     _share(
         "app_connections_short_bytes",
         "Share of connections that take less than 1 s in the apps' payload",
         "%",
         "neither",
-        source="baerts2015 §4.3.1, figure 4.2",
+        source="baerts2015 §4.6.1, figure 4.2",
     ),
     _metric(
         "app_connection_bytes",
@@ -152,6 +154,13 @@ METRICS: tuple[Metric, ...] = (
         "lower",
         source="nikravesh2016 §5.6",
         traced=True,
+    ),
+    _metric(
+        "copied_share",
+        "Copies of data on another path, relative to the data (MPFlex)",
+        "%",
+        "lower",
+        source="nikravesh2016 §5.4",
     ),
 )
 """Metrics of every scenario with captures. A cell without the connections that a metric needs has no value of it."""
@@ -184,7 +193,8 @@ def extended(plugin: ScoringPlugin) -> ScoringPlugin:
     """Return the scoring plug-in of a scenario, extended so that it also computes the metrics of the traces."""
 
     def both(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], cell: Path) -> list[Value]:
-        return [*plugin.score(observations, tables, cell), *score(tables, Tables(cell / FOLDER / LOOPBACK))]
+        own = score(tables, Tables(cell / FOLDER / LOOPBACK))
+        return [*plugin.score(observations, tables, cell), *own, *_copies(cell)]
 
     return ScoringPlugin(plugin.name, (*plugin.metrics, *METRICS), both)
 
@@ -279,6 +289,18 @@ def _overhead(subflows: pl.DataFrame, apps: pl.DataFrame) -> Iterator[Value]:
     of_apps = apps.select(_BYTES.sum()).item() if not apps.is_empty() else 0
     if of_apps > 0:
         yield Value("transport_overhead", 100 * (subflows.select(_UNIQUE.sum()).item() - of_apps) / of_apps)
+
+
+def _copies(cell: Path) -> Iterator[Value]:
+    """Yield the share of copied bytes in the bytes of the apps, from the record of an MPFlex session."""
+    try:
+        record = CellRecord.model_validate(parse_json((cell / "cell.json").read_bytes()))
+    except (OSError, ValueError):
+        return
+    paths = record.proof.session.paths.values()
+    total = sum(path.bytes_up + path.bytes_down for path in paths)
+    if total > 0:
+        yield Value("copied_share", 100 * sum(path.copied_up + path.copied_down for path in paths) / total)
 
 
 def _median(metric: str, values: pl.Series) -> Iterator[Value]:

@@ -15,7 +15,7 @@ from mplab.format.units import Percent
 
 KINDS: tuple[ClaimKind, ...] = get_args(ClaimKind)
 _NUMBER = re.compile(r"(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z%][A-Za-z/%]*)?", re.ASCII)
-_FIGURE = r"[a-z]+[0-9]{4}-(fig|table|sec)[0-9]+(\.[0-9]+)*[a-z]?(-[a-z0-9]+)*"
+_FIGURE = r"[a-z]+[0-9]{4}-(fig|table|sec)[0-9]+(\.[0-9]+)*[a-z]{0,2}(-[a-z0-9]+)*"
 _WIDTH = r"paper|ours: \S.*"
 _WILD = frozenset("*?")
 _NUMBER_PATTERN = r"^[+-]?[0-9]+(\.[0-9]+)?\s*([A-Za-z%][A-Za-z/%]*)?$"
