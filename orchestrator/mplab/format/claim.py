@@ -94,7 +94,7 @@ class Claim:
     statistic: ClaimStatistic = "median"
     groups: Literal["most", "all"] = "most"
     not_measurable: str = ""
-    place: Annotated[str, Field(exclude=True)] = ""
+    place: Annotated[str, Field(exclude=True)] = dataclasses.field(default="", compare=False)
     """File and line of the claim, for messages."""
 
     @model_validator(mode="before")
