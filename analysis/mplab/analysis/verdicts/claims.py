@@ -142,7 +142,8 @@ def _findings(analysis: Analysis, estimator: Estimator, claim: Claim) -> Iterato
         return
     places = list(_places(analysis, estimator, claim))
     if not places:
-        yield ClaimFinding("", "", (), metric, "no data", missing="the run has no cell that the claim is about")
+        lacking = "the run has no cell that the claim is about" if metric else f"no cell has a value of {claim.metric}"
+        yield ClaimFinding("", "", (), metric, "no data", missing=lacking)
     for place in places:
         yield _finding(estimator, claim, place)
 

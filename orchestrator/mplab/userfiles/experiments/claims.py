@@ -109,26 +109,24 @@ def claimed_text(claimed: ClaimedRange) -> str | list[str | None]:
     return [None if end is None else f"{end:g} {claimed.unit}".rstrip() for end in (claimed.low, claimed.high)]
 
 
-_END_SCHEMA = {"type": ["string", "number"], "pattern": _NUMBER_PATTERN}
+_TEXT = {"type": "string", "pattern": _NUMBER_PATTERN}
+_NUMERIC = {"type": "number"}
 
 
-def _schema(example: object, *words: ClaimWord) -> WithJsonSchema:
-    ends = {
-        "type": "array",
-        "items": {"anyOf": [_END_SCHEMA, {"type": "null"}]},
-        "minItems": 2,
-        "maxItems": 2,
-    }
-    options = [_END_SCHEMA, ends, *([{"enum": list(words)}] if words else [])]
+def _schema(example: object, *words: ClaimWord, plain: bool = False) -> WithJsonSchema:
+    """Return the schema of a range; ``plain``: numbers without unit are allowed."""
+    end = [_TEXT, _NUMERIC] if plain else [_TEXT]
+    ends = {"type": "array", "items": {"anyOf": [*end, {"type": "null"}]}, "minItems": 2, "maxItems": 2}
+    options = [*end, ends, *([{"enum": list(words)}] if words else [])]
     return WithJsonSchema({"anyOf": options, "examples": [example]})
 
 
 _AS_TEXT = PlainSerializer(lambda claimed: claimed and claimed_text(claimed), when_used="json")
 Gain = Annotated[ClaimedRange, BeforeValidator(parse_gain), _AS_TEXT, _schema(["11 %", "49 %"], "better", "worse")]
 Change = Annotated[ClaimedRange, BeforeValidator(parse_change), _AS_TEXT, _schema(["10 %", None], "rising", "falling")]
-ClaimedValue = Annotated[ClaimedRange, BeforeValidator(parse_value_range), _AS_TEXT, _schema("12 ms")]
+ClaimedValue = Annotated[ClaimedRange, BeforeValidator(parse_value_range), _AS_TEXT, _schema("12 ms", plain=True)]
 ClaimedShare = Annotated[ClaimedRange, BeforeValidator(parse_share), _AS_TEXT, _schema("62.2 %")]
-Coefficient = Annotated[ClaimedRange, BeforeValidator(parse_correlation), _AS_TEXT, _schema([0.5, 1])]
+Coefficient = Annotated[ClaimedRange, BeforeValidator(parse_correlation), _AS_TEXT, _schema([0.5, 1], plain=True)]
 
 
 def _check_pattern(pattern: str, key: str, needed: str) -> BeforeValidator:

@@ -17,8 +17,8 @@ from mplab.analysis.verdicts.judging import VERDICTS
 from mplab.format.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic, summary_json
 
-TIME = Metric("time", "Download time", "s", "lower", headline=True)
-RATE = Metric("time", "Rate", "Mbit/s", "higher", headline=True)
+TIME = Metric("time", "Download time", "s", "lower", ("size",), headline=True)
+RATE = Metric("time", "Rate", "Mbit/s", "higher", ("size",), headline=True)
 CLAIM: dict[str, Any] = {
     "text": "Both paths are better than one",
     "source": "somebody2020 §1",
@@ -116,7 +116,7 @@ def test_the_others_may_be_meant_under_another_condition(synthetic: Callable[...
     ]
     (result,) = outcomes(Analysis(run, tuple(summarise(run, {"files": (TIME,)}, scores))))
     (finding,) = result.findings
-    assert finding.group.link == "far"
+    assert finding.link == "far"
     assert finding.estimate == pytest.approx(25.0)
     assert finding.baseline is not None
     assert finding.baseline.numbers == [2.0] * 3
