@@ -162,7 +162,7 @@ def _claim_table(analysis: Analysis, outcome: Outcome) -> ClaimTable:
         width=claim.width,
         verdict=outcome.verdict,
         certain=outcome.confirmed or outcome.verdict not in VERDICTS,
-        counts=count_words(outcome),
+        counts=count_words([finding.verdict for finding in outcome.findings]),
         rows=tuple(_claim_row(analysis, outcome, finding) for finding in outcome.findings),
     )
 

@@ -1,9 +1,10 @@
 """Write claims and their findings as text, for the page, for CSV files and for the terminal."""
 
 import math
+from collections.abc import Sequence
 
 from mplab.analysis.text import DASH, number
-from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
+from mplab.analysis.verdicts.claims import ClaimFinding
 from mplab.analysis.verdicts.judging import VERDICTS
 from mplab.format.claim import Claim, ClaimedRange
 
@@ -65,13 +66,26 @@ def _amount(finding: ClaimFinding, value: float | None) -> str:
     return f"{value:.1f}".replace("-", "−") if finding.unit == "%" else number(value)
 
 
-def count_words(outcome: Outcome) -> str:
+def count_words(verdicts: Sequence[str]) -> str:
     """Return the numbers of groups by verdict as text: ``7 as claimed, 2 same direction``; "" for one group."""
-    verdicts = [finding.verdict for finding in outcome.findings]
     if len(verdicts) < 2:
         return ""
     order = (*reversed(VERDICTS), "not measurable here", "no data")
     return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in order if verdict in verdicts)
+
+
+def sentence(text: str, verdict: str, verdicts: Sequence[str], *, certain: bool) -> str:
+    """Return a claim with its verdict as a line of the terminal.
+
+    Args:
+        text: the claim, in words.
+        verdict: verdict over all groups.
+        verdicts: verdicts of the groups.
+        certain: whether ``verdict`` is certain.
+    """
+    doubt = "?" if verdict in VERDICTS and not certain else ""
+    counts = count_words(verdicts)
+    return f"{text}: {verdict}{doubt}" + (f" ({counts})" if counts else "")
 
 
 def _plain(value: float) -> str:
