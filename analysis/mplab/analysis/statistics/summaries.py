@@ -40,6 +40,11 @@ class CellValue:
     block: int = 0
     """Number of the cell's block, in which each transport runs once under the same losses; pairs are of one block."""
 
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Return all values of the cell, at least one."""
+        return (self.value,)
+
 
 @dataclass(frozen=True)
 class UnpairedComparison:

@@ -155,15 +155,21 @@ def _places(analysis: Analysis, estimator: Estimator, claim: Claim) -> Iterator[
     if claim.links:
         links = list(claim.links)
     over_links = claim.kind == "correlation" or (claim.trend is not None and claim.trend.along == LINKS)
-    for scenario in _scenarios(analysis, estimator, claim):
-        planned = [link for link in links if experiment.matrix.has((scenario, claim.transport, link))]
-        if not planned:
-            continue
-        for labels in _label_sets(estimator, claim, scenario, planned):
+    planned = {
+        scenario: [link for link in links if experiment.matrix.has((scenario, claim.transport, link))]
+        for scenario in _scenarios(analysis, estimator, claim)
+    }
+    found = {label: _label_sets(estimator, claim, label, there) for label, there in planned.items() if there}
+    seen = {labels for sets in found.values() for labels in sets}
+    missing = [labels for labels in _named_labels(estimator, claim) if labels not in seen]
+    for position, (scenario, sets) in enumerate(found.items()):
+        if not sets and seen and any(estimator.labels(claim.metric, scenario, link) for link in planned[scenario]):
+            continue  # it has only labels that the claim is not about
+        for labels in [*sets, *(missing if position == 0 else [])] or [()]:
             if over_links:
-                yield Place(scenario, tuple(planned), labels)
+                yield Place(scenario, tuple(planned[scenario]), labels)
             else:
-                yield from (Place(scenario, (link,), labels) for link in planned)
+                yield from (Place(scenario, (link,), labels) for link in planned[scenario])
 
 
 def _scenarios(analysis: Analysis, estimator: Estimator, claim: Claim) -> list[str]:
@@ -176,21 +182,28 @@ def _scenarios(analysis: Analysis, estimator: Estimator, claim: Claim) -> list[s
 
 
 def _label_sets(estimator: Estimator, claim: Claim, scenario: str, links: Sequence[str]) -> list[Labels]:
-    """Return the combinations of labels that have a finding each, without the labels that the claim pools."""
-    merged = {*claim.pooled_labels}
-    if claim.trend is not None and claim.trend.along != LINKS:
-        merged.add(claim.trend.along)
+    """Return the combinations of labels that have values, without the labels that the claim pools."""
+    merged = _merged(claim)
     found: dict[Labels, None] = {}
     for link in links:
         for labels in estimator.labels(claim.metric, scenario, link):
             if all(name not in claim.labels or value in claim.labels[name] for name, value in labels):
                 found.setdefault(tuple(item for item in labels if item[0] not in merged))
-    metric = estimator.metric(claim.metric)
+    return sorted(found, key=label_sort_key)
+
+
+def _named_labels(estimator: Estimator, claim: Claim) -> list[Labels]:
+    """Return the combinations of the labels that the claim names, if it names all labels that it does not pool."""
+    metric, merged = estimator.metric(claim.metric), _merged(claim)
     names = [name for name in sorted(metric.labels) if name not in merged] if metric else []
-    if names and set(names) <= set(claim.labels):
-        for values in product(*(claim.labels[name] for name in names)):
-            found.setdefault(tuple(zip(names, values, strict=True)))
-    return sorted(found, key=label_sort_key) or [()]
+    if not names or not set(names) <= set(claim.labels):
+        return []
+    return [tuple(zip(names, values, strict=True)) for values in product(*(claim.labels[name] for name in names))]
+
+
+def _merged(claim: Claim) -> set[str]:
+    along = [claim.trend.along] if claim.trend is not None and claim.trend.along != LINKS else []
+    return {*claim.pooled_labels, *along}
 
 
 def _finding(estimator: Estimator, claim: Claim, place: Place) -> ClaimFinding:

@@ -15,7 +15,7 @@ from mplab.analysis.metric import Labels, Metric, in_unit, label_sort_key
 from mplab.analysis.statistics.effects import CONFIDENCE, Interval, Sample, seed_of
 from mplab.analysis.statistics.equivalence import CONFIDENCE as EQUIVALENCE
 from mplab.analysis.statistics.resampling import cell_statistic, draws, least_p, percentile_interval, tail
-from mplab.analysis.statistics.summaries import Analysis, CellValue, Group, Series
+from mplab.analysis.statistics.summaries import Analysis, Group, Series
 from mplab.analysis.verdicts.findings import smallest_effect
 from mplab.analysis.verdicts.judging import Bounds, Null, bounds_of
 from mplab.format.claim import LINKS, Claim, ClaimedRange
@@ -103,11 +103,6 @@ class _Quantity:
             p,
             null,
         )
-
-
-def values_in(cell: CellValue) -> tuple[float, ...]:
-    """Return all values of a cell, one per repetition within the cell."""
-    return (cell.value,)
 
 
 @dataclass
@@ -265,7 +260,7 @@ class Estimator:
                 if _is_about(claim, group.labels, labels) and (own := group.of(transport)) is not None:
                     series = series or own
                     for value in own.values:
-                        by_cell[value.cell] = (*by_cell.get(value.cell, ()), *values_in(value))
+                        by_cell[value.cell] = (*by_cell.get(value.cell, ()), *value.values)
             if series is None:
                 shown = " · ".join(value for _, value in labels)
                 group_name = " · ".join(part for part in (scenario, link, shown) if part)

@@ -148,6 +148,21 @@ def test_a_label_that_was_not_measured_is_named(outcome: Callable[..., Outcome])
     assert result.verdict == "as claimed"
 
 
+def test_sizes_may_be_spread_over_scenarios(synthetic: Callable[..., Synthetic]) -> None:
+    sizes = {"short": "10 kB", "long": "2 MB", "other": "5 MB"}
+    scenarios: list[dict[str, Any]] = [{"label": label, "name": "toy", "parameters": {}} for label in sizes]
+    claim = CLAIM | {"labels": {"size": ["10 kB", "2 MB", "9 MB"]}}
+    run = read_run(synthetic(repetitions=3, scenarios=scenarios, claims=[claim]).build())
+    scores = [
+        CellScores(cell.id, (Value("time", 1.0, {"size": sizes[cell.spec.scenario]}),))
+        for cell in run.cells
+        if cell.spec is not None
+    ]
+    (result,) = outcomes(Analysis(run, tuple(summarise(run, dict.fromkeys(sizes, (TIME,)), scores))))
+    found = [(finding.scenario, finding.label_text, finding.verdict) for finding in result.findings]
+    assert found == [("short", "10 kB", "not seen"), ("short", "9 MB", "no data"), ("long", "2 MB", "not seen")]
+
+
 def test_a_claim_that_cannot_be_measured_gives_its_reason(outcome: Callable[..., Outcome]) -> None:
     result = outcome(STEADY, not_measurable="no radio energy", metric="", transport="")
     (finding,) = result.findings
