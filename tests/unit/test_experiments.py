@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mplab.analysis.scores.plugins import load
 from mplab.lab.catalog import catalog
+from mplab.run.hostside.metrics import check_metrics
 from mplab.userfiles.experiments.resolve import load_experiment
 
 DIRECTORY = Path(__file__).parents[2] / "experiments"
@@ -17,10 +17,17 @@ EXPERIMENTS = sorted(DIRECTORY.glob("*.yaml"))
 def test_it_can_be_run(path: Path) -> None:
     experiment = load_experiment(path, catalog=catalog())
     assert experiment.name == path.stem
-    for claim in experiment.claims:
-        scenarios = [use for use in experiment.scenarios if not claim.scenarios or use.label in claim.scenarios]
-        measured = {metric.name for use in scenarios for metric in load(use.name).metrics}
-        assert claim.metric in measured
+    check_metrics(experiment)
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_each_claim_names_its_figure_and_the_source_of_its_width(path: Path) -> None:
+    for claim in load_experiment(path, catalog=catalog()).claims:
+        assert claim.figure or claim.source == "ours", claim.text
+        assert claim.claimed is not None, claim.text
+        assert bool(claim.width) is (claim.claimed.word is None), f"{claim.text}: a range has a source, a word has none"
+        if claim.width == "paper" and claim.claimed.word is None:
+            assert claim.source, claim.text
 
 
 def test_each_is_listed() -> None:

@@ -45,6 +45,8 @@ class Metric:
     """What a transport reaches, as the predicate of that sentence; ``{value}`` is the value with its unit."""
     way: Literal["down", "up"] = "down"
     """Direction of most of the payload. A label ``direction`` overrides it."""
+    traced: bool = False
+    """True: computed from the tables of the captures for every scenario; the report shows it without figures."""
 
     def activity_of(self, labels: Labels) -> str:
         """Return `activity` with the values of ``labels``; without an activity, the title and the labels."""

@@ -13,7 +13,7 @@ from mplab.analysis.record.run import Cell, Run, check_folders, read_run
 from mplab.analysis.report.summary import SummaryRow, summary_rows
 from mplab.analysis.report.write import write_report
 from mplab.analysis.results.reported import read_summary
-from mplab.analysis.scores.changes import extended
+from mplab.analysis.scores import changes, traced
 from mplab.analysis.scores.plugins import ScoringPlugin, load, register
 from mplab.analysis.scores.scoring import CellScores, score_cell
 from mplab.analysis.scores.shares import interface_shares
@@ -137,7 +137,7 @@ def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Sequence[Metric]]:
     Raises:
         ScenarioMissingError: see `mplab.analysis.scores.plugins.load`.
     """
-    return {label: extended(load(name)).metrics for label, name in scenarios.items()}
+    return {label: _extended(name).metrics for label, name in scenarios.items()}
 
 
 def score_run(run: Run) -> list[CellScores]:
@@ -202,7 +202,12 @@ def plugins_of(run: Run) -> dict[str, ScoringPlugin]:
     """
     names = {scenario.label: scenario.name for scenario in run.manifest.experiment.scenarios}
     labels = dict.fromkeys(cell.spec.scenario for cell in run.cells if cell.ok and cell.spec is not None)
-    plugins = {label: extended(load(names.get(label, label))) for label in labels}
+    plugins = {label: _extended(names.get(label, label)) for label in labels}
     by_name = {plugin.name: plugin for plugin in plugins.values()}
     register(by_name[name] for name in sorted(by_name))
     return plugins
+
+
+def _extended(name: str) -> ScoringPlugin:
+    """Return the scoring plug-in of a scenario, with the metrics of hand-overs and traces."""
+    return traced.extended(changes.extended(load(name)))

@@ -3,6 +3,7 @@
 ``python -m mplab.cli.reference [FOLDER]`` writes all of them. A test compares them with the code.
 """
 
+import dataclasses
 import inspect
 import re
 import sys
@@ -15,6 +16,7 @@ import typer.main
 from typer.core import TyperArgument, TyperGroup
 
 from mplab.analysis.results.columns import markdown
+from mplab.analysis.scores import changes, traced
 from mplab.base.places import ROOT
 from mplab.cli.command import name_value
 from mplab.cli.main import app
@@ -310,9 +312,21 @@ def _scenario_lines() -> Iterator[str]:
             for parameter in scenario["parameters"]
         )
         yield from _table(("parameter", "type", "default", "meaning"), rows)
-        yield from _table(
-            ("metric", "meaning", "unit", "better", "labels", "source"), map(_metric, scenario["metrics"])
-        )
+        yield from _table(_METRIC, map(_metric, scenario["metrics"]))
+    for title, about, metrics in (
+        ("Hand-overs", "Metrics of every scenario, in cells whose link condition changes.", changes.METRICS),
+        (
+            "Traces",
+            "Metrics of every scenario, from the captures; the report shows them in a folded table. [Claims]"
+            "(../claims.md) and budgets can name them.",
+            traced.METRICS,
+        ),
+    ):
+        yield from ("", f"## {title}", "", *_wrapped(about))
+        yield from _table(_METRIC, (_metric(dataclasses.asdict(metric)) for metric in metrics))
+
+
+_METRIC = ("metric", "meaning", "unit", "better", "labels", "source")
 
 
 def _metric(metric: Mapping[str, Any]) -> tuple[str, ...]:

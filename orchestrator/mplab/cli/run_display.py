@@ -147,7 +147,7 @@ def print_result(result: RunResult, *, report: bool, as_json: bool, quiet: bool)
 
 
 def print_summary(summary: "RunSummary", run: Path) -> None:
-    """Print a run's headline metrics, the answers of its report, warnings, and the path of the report."""
+    """Print a run's headline metrics, answers, verdicts on claims, warnings, and the path of the report."""
     rows = table("scenario", "link", "metric", "transport", "n", "median", "95 % interval", "gain")
     for row in summary.rows:
         if row.headline:
@@ -165,6 +165,10 @@ def print_summary(summary: "RunSummary", run: Path) -> None:
     out.print(rows)
     for answer in summary.answers:
         out.print(f"• {answer}", markup=False)
+    if summary.claims:
+        out.print("Claims:")
+    for claim in summary.claims:
+        out.print(f"• {claim}", markup=False)
     for warning in summary.warnings:
         err.print(f"! {warning}", style="yellow", markup=False)
     out.print(f"\nReport: {report_page(run)}", markup=False, soft_wrap=True)

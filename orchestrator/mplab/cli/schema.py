@@ -19,8 +19,8 @@ from mplab.format.events import Event, kinds_of
 from mplab.format.manifest import Manifest
 from mplab.format.record import Record
 from mplab.format.runevents import RunEvent
+from mplab.userfiles.experiments.claims import ClaimFile, CorrelationFile, TrendFile
 from mplab.userfiles.experiments.experiment import (
-    ClaimFile,
     ExperimentFile,
     HooksFile,
     IntervalFile,
@@ -55,8 +55,9 @@ def experiment_schema() -> Schema:
 
     It does not list the names and parameters of scenarios, transports and links.
     """
+    claims = (ClaimFile, TrendFile, CorrelationFile)
     schema = _schema(
-        ExperimentFile, ToleranceFile, HooksFile, StopFile, IntervalFile, ClaimFile, InlineLinkFile, *_OF_PATHS
+        ExperimentFile, ToleranceFile, HooksFile, StopFile, IntervalFile, *claims, InlineLinkFile, *_OF_PATHS
     )
     _paths_partly(schema)
     _complete_unless_extended(schema["$defs"][InlineLinkFile.__name__])

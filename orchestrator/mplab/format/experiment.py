@@ -21,6 +21,7 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 
 from mplab.base.suggest import show
+from mplab.format.claim import Claim
 from mplab.format.hooks import NO_HOOKS, Hooks
 from mplab.format.link import LinkCondition
 from mplab.format.palette import MARKERS_OF_FIGURES, PALETTE
@@ -95,30 +96,6 @@ class TransportRecord:
         fallback = MARKERS_OF_FIGURES[position % len(MARKERS_OF_FIGURES)]
         marker = self.marker if self.marker in MARKERS_OF_FIGURES else fallback
         return dataclasses.replace(self, title=self.title or self.label, colour=colour, marker=marker)
-
-
-@dataclass(frozen=True, config=CONFIG, kw_only=True)
-class Claim:
-    """Claim of a paper: range, in percent, of a transport's gain over the best of several other transports."""
-
-    text: str
-    source: str = ""
-    metric: str
-    transport: str
-    """Label of the transport."""
-    against: tuple[str, ...]
-    """Labels of the other transports."""
-    gain_percent: tuple[float, float]
-    scenarios: tuple[str, ...] = ()
-    """Labels; empty: all."""
-    links: tuple[str, ...] = ()
-    """Names of link conditions; empty: all."""
-    against_link: str = ""
-    """Link condition of the other transports; "": the same as that of the transport."""
-
-    def is_about(self, scenario: str, link: str) -> bool:
-        """Return whether the claim covers a scenario (by its label) under a link condition."""
-        return (not self.scenarios or scenario in self.scenarios) and (not self.links or link in self.links)
 
 
 @dataclass(frozen=True, config=CONFIG)

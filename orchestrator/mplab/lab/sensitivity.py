@@ -78,7 +78,7 @@ def _claim(scenario: str, metric: str, text: str, transport: str) -> Mapping[str
         "transport": transport,
         "against": [transport],
         "against_link": _BAD,
-        "gain": ["10 %", "100 %"],
+        "gain": ["10 %", None],
     }
 
 

@@ -140,8 +140,8 @@ def _with_repetitions(file: Path, repetitions: int, folder: Path) -> Path:
 
 def plan_experiment(experiment: Experiment, runs: Path) -> PlannedRun:
     """Plan the cells of an experiment that has been read. Raises the errors of `plan`."""
-    if experiment.budgets or experiment.ending.interval is not None:
-        with deferred("slow to import, needed by few experiments"):
+    if experiment.budgets or experiment.claims or experiment.ending.interval is not None:
+        with deferred("slow to import, and many experiments do not need it"):
             from mplab.run.hostside.metrics import check_metrics
         check_metrics(experiment)
     plan_made, learnt = learn(plan_of(experiment), experiment, runs)

@@ -7,12 +7,14 @@ A contrast is the comparison of two transports in one metric.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from mplab.analysis.statistics.contrast import CONTRAST_FIELDS, Contrast, ContrastField, PageColumn, ends
 from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.summaries import HEAD_COLUMNS, Analysis, Group, Pooled
 from mplab.analysis.text import Scale, scale_of
 from mplab.analysis.verdicts.claims import Outcome
+from mplab.analysis.verdicts.wording import claimed_words
 from mplab.format.experiment import TransportRecord
 
 Table = tuple[Sequence[str], list[tuple[object, ...]]]
@@ -55,19 +57,26 @@ CELLS_COLUMNS = ("cell", "block", "scenario", "transport", "link", "repetition",
 
 CLAIMS_COLUMNS = (
     "claim",
+    "figure",
+    "kind",
     "scenario",
     "link",
     "metric",
     "labels",
     "transport",
     "baseline",
-    "gain",
-    "gain_low",
-    "gain_high",
-    "claimed_low",
-    "claimed_high",
+    "unit",
+    "estimate",
+    "low",
+    "high",
+    "claimed",
     "verdict",
     "certain",
+    "null",
+    "p",
+    "p_corrected",
+    "confirmed",
+    "missing",
 )
 CONTRASTS_COLUMNS = (
     *HEAD_COLUMNS,
@@ -164,24 +173,34 @@ def _cells(analysis: Analysis) -> Iterator[tuple[object, ...]]:
 
 def _claims(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
     for outcome in outcomes:
+        claim = outcome.claim
         for finding in outcome.findings:
-            group = finding.group
             limits = (finding.interval.low, finding.interval.high) if finding.interval else (None, None)
             yield (
-                outcome.claim.text,
-                group.scenario,
-                group.link,
-                group.metric.name,
-                group.label_text,
-                outcome.claim.transport,
-                finding.baseline.transport.label,
-                finding.gain,
-                *limits,
-                outcome.claimed.low,
-                outcome.claimed.high,
+                claim.text,
+                claim.figure,
+                claim.kind,
+                finding.scenario,
+                finding.link,
+                claim.metric,
+                finding.label_text,
+                claim.transport,
+                finding.baseline.transport.label if finding.baseline else "",
+                finding.unit,
+                finding.estimate,
+                *(limit if limit is not None and isfinite(limit) else None for limit in limits),
+                claimed_words(claim),
                 finding.verdict,
-                "yes" if finding.certain else "no",
+                _YES_NO[finding.certain],
+                finding.null,
+                finding.p,
+                finding.p_corrected,
+                _YES_NO[finding.confirmed],
+                finding.missing,
             )
+
+
+_YES_NO = {True: "yes", False: "no"}
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def answers(analysis: Analysis, findings: Mapping[GroupKey, PairFinding]) -> lis
     result = []
     flagged, alike = flagged_cells(analysis.run), _alike(analysis)
     links = {link.name: link for link in analysis.run.manifest.experiment.links}
-    for panel in analysis.panels():
+    for panel in analysis.panels(traced=False):
         first = panel[0]
         metric = first.metric
         if not metric.headline:

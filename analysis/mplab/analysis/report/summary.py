@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from math import isfinite
 
 from mplab.analysis.report.data import contrast_content, pooled_content
 from mplab.analysis.report.headline import HeadlineAnswer, HeadlineVerdict, answers, verdict_text
@@ -11,7 +12,7 @@ from mplab.analysis.statistics.contrast import ends
 from mplab.analysis.statistics.summaries import Analysis, Group, Series, UnpairedComparison
 from mplab.analysis.text import number, spread, tenths
 from mplab.analysis.verdicts.budgets import JudgedLimit, judge_limits, measured_in
-from mplab.analysis.verdicts.claims import Outcome, outcomes
+from mplab.analysis.verdicts.claims import ClaimFinding, Outcome, outcomes
 from mplab.analysis.verdicts.findings import GroupKey, PairFinding, find
 from mplab.format.record import json_of
 
@@ -148,28 +149,44 @@ def _limit(judged: JudgedLimit) -> dict[str, object]:
 
 
 def summary_rows(summary: Summary) -> list[SummaryRow]:
-    """Return a row for each metric and each transport with values, headline metrics first."""
-    groups = sorted(summary.metrics, key=lambda group: not group.headline)
+    """Return a row for each metric and each transport with values, headline metrics first; none for those of traces."""
+    groups = sorted((group for group in summary.metrics if not group.traced), key=lambda group: not group.headline)
     return [_row(group, series) for group in groups for series in group.transports if series.n]
 
 
 def _claim(outcome: Outcome) -> dict[str, object]:
     return {
         **json_of(outcome.claim),
-        "found": [
-            {
-                "scenario": finding.group.scenario,
-                "link": finding.group.link,
-                "labels": dict(finding.group.labels),
-                "against": finding.baseline.transport.label,
-                "gain": finding.gain,
-                "gain_interval": [finding.interval.low, finding.interval.high] if finding.interval else None,
-                "verdict": finding.verdict,
-                "certain": finding.certain,
-            }
-            for finding in outcome.findings
-        ],
+        "verdict": outcome.verdict,
+        "confirmed": outcome.confirmed,
+        "found": [_finding(finding) for finding in outcome.findings],
     }
+
+
+def _finding(finding: ClaimFinding) -> dict[str, object]:
+    interval = finding.interval
+    return {
+        "scenario": finding.scenario,
+        "link": finding.link,
+        "labels": dict(finding.labels),
+        "against": finding.baseline.transport.label if finding.baseline else None,
+        "cells": list(finding.cells),
+        "values": finding.values,
+        "unit": finding.unit,
+        "estimate": finding.estimate,
+        "interval": [_finite(interval.low), _finite(interval.high)] if interval else None,
+        "verdict": finding.verdict,
+        "certain": finding.certain,
+        "null": finding.null,
+        "p": finding.p,
+        "p_corrected": finding.p_corrected,
+        "confirmed": finding.confirmed,
+        "missing": finding.missing,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None
 
 
 def _row(group: SummaryGroup, series: SummarySeries) -> SummaryRow:
@@ -201,6 +218,7 @@ def _group(group: Group, finding: PairFinding | None) -> dict[str, object]:
         "limits": list(group.metric.limits),
         "source": group.metric.source,
         "headline": group.metric.headline,
+        "traced": group.metric.traced,
         "labels": dict(group.labels),
         "best": group.best,
         "winner": finding.winner.transport.label if finding and finding.winner else None,

@@ -34,6 +34,8 @@ from mplab.analysis.text import (
 )
 from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
 from mplab.analysis.verdicts.findings import GroupKey, PairFinding
+from mplab.analysis.verdicts.judging import VERDICTS
+from mplab.analysis.verdicts.wording import claimed_words, count_words, estimate_words, interval_words
 from mplab.format.experiment import TransportRecord
 from mplab.format.link import interface_title
 from mplab.format.runevents import CellRetried
@@ -120,35 +122,44 @@ class LinkRow:
 
 
 def metric_tables(analysis: Analysis, findings: Mapping[GroupKey, PairFinding]) -> list[MetricTable]:
-    """Return a table for each scenario, link and metric."""
-    return [_metric_table(panel, findings) for panel in analysis.panels()]
+    """Return a table for each scenario, link and metric; those of the traces have `traced_tables`."""
+    return [_metric_table(panel, findings) for panel in analysis.panels(traced=False)]
 
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """A measured gain as a row of the table of a claim; ``of`` names scenario, link and labels."""
+    """A finding as a row of the table of a claim; ``of`` names scenario, link and labels.
+
+    ``certain``: the verdict is certain after the correction over all claims. ``missing``: reason why there is no value.
+    """
 
     scenario: str
     link: str
     of: str
-    transport: TransportRecord
-    baseline: TransportRecord
+    transport: TransportRecord | None
+    baseline: TransportRecord | None
     n: str
-    gain: str
+    estimate: str
     interval: str
+    p: str
     verdict: str
     certain: bool
+    missing: str
 
 
 @dataclass(frozen=True)
 class ClaimTable:
-    """The table of a claim; ``found`` is the range of the measured gains in its rows, as text."""
+    """The table of a claim; ``counts`` has the number of groups by verdict, as text."""
 
     text: str
     source: str
+    figure: str
     metric: str
     claimed: str
-    found: str
+    width: str
+    verdict: str
+    certain: bool
+    counts: str
     rows: tuple[ClaimRow, ...]
 
 
@@ -158,43 +169,87 @@ def claim_tables(analysis: Analysis, outcomes: Sequence[Outcome]) -> list[ClaimT
 
 
 def _claim_table(analysis: Analysis, outcome: Outcome) -> ClaimTable:
-    claim, spread = outcome.claim, outcome.spread
-    first = outcome.findings[0].group if outcome.findings else None
+    claim = outcome.claim
+    metric = outcome.findings[0].metric if outcome.findings else None
     return ClaimTable(
         text=claim.text,
         source=claim.source,
-        metric=first.metric.title if first else claim.metric,
-        claimed=_range(outcome.claimed),
-        found=_range(spread) if spread else "not measured",
+        figure=claim.figure,
+        metric=metric.title if metric else claim.metric,
+        claimed=claimed_words(claim),
+        width=claim.width,
+        verdict=outcome.verdict,
+        certain=outcome.confirmed or outcome.verdict not in VERDICTS,
+        counts=count_words([finding.verdict for finding in outcome.findings]),
         rows=tuple(_claim_row(analysis, outcome, finding) for finding in outcome.findings),
     )
 
 
 def _claim_row(analysis: Analysis, outcome: Outcome, finding: ClaimFinding) -> ClaimRow:
-    group = finding.group
-    mine = group.of(outcome.claim.transport)
-    scenarios = {finding.group.scenario for finding in outcome.findings}
-    link, elsewhere = group.link if analysis.several_links else "", outcome.claim.against_link
-    if elsewhere:
-        link = f"{group.link}, against {elsewhere}"
-    parts = [group.scenario if len(scenarios) > 1 else "", link]
-    sizes = sorted({len(series.values) for series in (mine, finding.baseline) if series is not None})
+    claim = outcome.claim
+    scenarios = {finding.scenario for finding in outcome.findings}
+    links = [finding.link] if finding.link else list(claim.links)
+    link = (links[0] if len(links) == 1 else plural(len(links), "link")) if analysis.several_links and links else ""
+    elsewhere = [name for name in (claim.against_scenario, claim.against_link) if name]
+    parts = [finding.scenario if len(scenarios) > 1 else "", link, finding.label_text]
+    of = " · ".join(part for part in parts if part) or finding.scenario or "all"
+    mine, baseline = finding.transport, finding.baseline
+    cells = sorted({*finding.cells})
     return ClaimRow(
-        scenario=group.scenario,
-        link=group.link,
-        of=" · ".join(part for part in (*parts, group.label_text) if part) or group.scenario,
-        transport=mine.transport if mine else finding.baseline.transport,
-        baseline=finding.baseline.transport,
-        n=" to ".join(str(size) for size in sizes),
-        gain=tenths(finding.gain),
-        interval=_range(finding.interval) if finding.interval else f"n < {MIN_FOR_INTERVAL}",
+        scenario=finding.scenario,
+        link=finding.link,
+        of=f"{of}, against {' · '.join(elsewhere)}" if elsewhere else of,
+        transport=mine.transport if mine else None,
+        baseline=baseline.transport if baseline else None,
+        n=" to ".join(str(count) for count in (cells[0], cells[-1])[: len(cells)]) if cells else "0",
+        estimate=estimate_words(finding),
+        interval=interval_words(finding),
+        p=p_text(finding.p_corrected),
         verdict=finding.verdict,
-        certain=finding.certain,
+        certain=finding.confirmed or finding.verdict not in VERDICTS,
+        missing=finding.missing,
     )
 
 
-def _range(interval: Interval) -> str:
-    return f"{tenths(interval.low)} … {tenths(interval.high)}"
+@dataclass(frozen=True)
+class TracedRow:
+    """A metric of the traces with its labels; ``medians`` has the median of each transport as text."""
+
+    title: str
+    labels: str
+    unit: str
+    source: str
+    medians: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TracedTable:
+    """The metrics of the traces in a scenario under a link condition, one row each."""
+
+    scenario: str
+    link: str
+    transports: tuple[TransportRecord, ...]
+    rows: tuple[TracedRow, ...]
+
+
+def traced_tables(analysis: Analysis) -> dict[tuple[str, str], TracedTable]:
+    """Return (scenario, link) → table of the metrics of the traces."""
+    tables = {}
+    groups = [group for panel in analysis.panels(traced=True) for group in panel]
+    for scenario, link in dict.fromkeys((group.scenario, group.link) for group in groups):
+        own = [group for group in groups if (group.scenario, group.link) == (scenario, link)]
+        known = {series.transport.label: series.transport for group in own for series in group.series}
+        transports = tuple(transport for transport in analysis.run.transports if transport.label in known)
+        rows = tuple(_traced_row(group, transports) for group in own)
+        tables[scenario, link] = TracedTable(scenario, link, transports, rows)
+    return tables
+
+
+def _traced_row(group: Group, transports: Sequence[TransportRecord]) -> TracedRow:
+    found = {series.transport.label: series.description for series in group.measured}
+    medians = [found.get(transport.label) for transport in transports]
+    texts = tuple(number(described.median) if described else DASH for described in medians)
+    return TracedRow(group.metric.title, group.label_text, group.metric.unit, group.metric.source, texts)
 
 
 def link_rows(run: Run) -> list[LinkRow]:

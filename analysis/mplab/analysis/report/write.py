@@ -49,6 +49,7 @@ class Section:
     link: str
     tables: tuple[view.MetricTable, ...]
     figures: tuple[Drawing, ...]
+    traced: view.TracedTable | None = None
 
     def parts(self, *, headline: bool) -> list[tuple[view.MetricTable, list[Drawing]]]:
         """Return (table, figures) of each headline metric, or with ``headline=False`` of each other metric."""
@@ -255,7 +256,7 @@ def citation(run: Run) -> str:
 
 
 def _sections(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Drawing]) -> Iterator[Section]:
-    tables = view.metric_tables(analysis, conclusions.findings)
+    tables, traced = view.metric_tables(analysis, conclusions.findings), view.traced_tables(analysis)
     for number, (scenario, link) in enumerate(dict.fromkeys((t.scenario, t.link) for t in tables), 1):
         yield Section(
             anchor=f"scenario-{number}",
@@ -265,13 +266,14 @@ def _sections(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[D
             figures=tuple(
                 d for d in drawings if d.section == "distribution" and (d.scenario, d.link) == (scenario, link)
             ),
+            traced=traced.get((scenario, link)),
         )
 
 
 def _glossary(analysis: Analysis) -> list[tuple[str, ...]]:
     """Return (scenario, title, unit, better direction, limits, source) of each metric in each scenario."""
     rows = {}
-    for group in analysis.groups:
+    for group in (group for group in analysis.groups if not group.metric.traced):
         metric = group.metric
         facts = (metric.title, metric.unit, metric.better, describe_limits(metric), metric.source)
         rows[group.scenario, metric.name] = (group.scenario, *facts)

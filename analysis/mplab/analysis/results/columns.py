@@ -135,6 +135,7 @@ STATISTICS = ResultTable(
         _text("title", "of the metric"),
         _text("better", "`lower`, `higher`, `neither`"),
         _truth("headline", "whether it is a headline metric"),
+        _truth("traced", "whether it is a metric of the traces"),
         _text("transport", "label of the transport"),
         _whole("cells", "ok cells"),
         _whole("n", "cells with values"),

@@ -279,6 +279,7 @@ def statistics_rows(run: Run) -> Iterator[Row]:
                 "title": group.title,
                 "better": group.better,
                 "headline": group.headline,
+                "traced": group.traced,
                 **series.model_dump(include=_DESCRIBED),
                 "low": low,
                 "high": high,

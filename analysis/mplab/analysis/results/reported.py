@@ -86,6 +86,7 @@ class SummaryGroup(_Part):
     title: str = ""
     better: Literal["lower", "higher", "neither"] = "neither"
     headline: bool = False
+    traced: bool = False
     labels: dict[str, str] = Field(default_factory=dict)
     best: str | None = None
     winner: str | None = None
@@ -107,6 +108,36 @@ class SummaryBudget(_Part):
     verdict: str
 
 
+class SummaryClaimFinding(_Part):
+    """The finding on a claim in one group; see `mplab.analysis.verdicts.claims.ClaimFinding`."""
+
+    scenario: str = ""
+    link: str = ""
+    labels: dict[str, str] = Field(default_factory=dict)
+    against: str | None = None
+    unit: str = ""
+    estimate: float | None = None
+    interval: tuple[float | None, float | None] | None = None
+    verdict: str
+    certain: bool = False
+    p: float | None = None
+    null: str = ""
+    missing: str = ""
+    p_corrected: float | None = None
+    confirmed: bool = False
+    cells: tuple[Whole, ...] = ()
+
+
+class SummaryClaim(_Part):
+    """A claim of the experiment with its findings. Reports of older versions have no ``verdict`` over all groups."""
+
+    text: str
+    figure: str = ""
+    verdict: str = ""
+    confirmed: bool = False
+    found: tuple[SummaryClaimFinding, ...] = ()
+
+
 class Summary(_Part):
     """Content of ``report/summary.json`` that mplab reads."""
 
@@ -115,6 +146,7 @@ class Summary(_Part):
     answers: tuple[SummaryAnswer, ...] = ()
     warnings: tuple[str, ...] = ()
     budgets: tuple[SummaryBudget, ...] = ()
+    claims: tuple[SummaryClaim, ...] = ()
 
 
 @lru_cache(maxsize=256)

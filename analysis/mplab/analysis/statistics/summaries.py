@@ -60,6 +60,11 @@ class Pooled:
     median: Estimate
     effective: float
 
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Return all values of the cell, at least one."""
+        return (self.value,)
+
 
 @dataclass(frozen=True)
 class UnpairedComparison:
@@ -262,7 +267,7 @@ def _series(
 
 
 def _compared(seed: int, key: _Key, metric: Metric, series: list[Series]) -> Group:
-    singles = [s for s in series if s.values and s.transport.single_path]
+    singles = [s for s in series if s.values and s.transport.single_path and not metric.traced]
     best, base = _best(series, metric), _best(singles, metric)
     if base is not None:
         series = [
@@ -288,9 +293,9 @@ def _contrasts(
 ) -> Iterator[Contrast]:
     """Compare transports with the best single path, and multipath transports with each other; yield the contrasts.
 
-    Nothing is yielded if neither higher nor lower values of the metric are better.
+    Nothing is yielded for a metric of the traces, and if neither higher nor lower values of the metric are better.
     """
-    if metric.better == "neither":
+    if metric.better == "neither" or metric.traced:
         return
     measured = [s for s in series if s.values]
     pairs = [(s, base) for s in measured if base is not None and s.transport.label != base.transport.label]
@@ -318,7 +323,7 @@ def _corrected(groups: list[Group], seed: int) -> list[Group]:
 
 def _best(series: Sequence[Series], metric: Metric) -> Series | None:
     measured = [(s.description.median, s) for s in series if s.description is not None]
-    if metric.better == "neither" or not measured:
+    if metric.better == "neither" or metric.traced or not measured:
         return None
     pick = min if metric.better == "lower" else max
     return pick(measured, key=lambda pair: pair[0])[1]
@@ -355,10 +360,13 @@ class Analysis:
     shares: tuple[InterfaceShare, ...] = ()
     problems: tuple[AnalysisProblem, ...] = ()
 
-    def panels(self) -> list[tuple[Group, ...]]:
-        """Return the groups by scenario, link and metric: a panel is the content of one figure or table."""
+    def panels(self, *, traced: bool) -> list[tuple[Group, ...]]:
+        """Return the groups by scenario, link and metric: a panel is the content of one figure or table.
+
+        ``traced``: only the metrics of the traces; otherwise only the others.
+        """
         panels: dict[tuple[str, str, str], list[Group]] = {}
-        for group in self.groups:
+        for group in (group for group in self.groups if group.metric.traced is traced):
             panels.setdefault((group.scenario, group.link, group.metric.name), []).append(group)
         return [tuple(groups) for groups in panels.values()]
 

@@ -1,118 +1,247 @@
-"""Compare the claims that an experiment file quotes from a paper with the results of the run."""
+"""Compare the claims that an experiment file quotes from a paper with the results of the run.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import median
-from typing import Literal
+A claim has a finding for each group that it is about: a scenario under a link condition with the labels of the metric.
+A trend along links has one finding for all its links, and a correlation one for all links. `judging` defines the
+verdicts, `estimates` the quantities. A group without values has a finding as well: ``no data``.
 
-from mplab.analysis.statistics.effects import Interval, gain, gain_interval, seed_of
-from mplab.analysis.statistics.summaries import Analysis, Group, Series
-from mplab.format.experiment import Claim
+The verdict on the whole claim is that of most groups: the lower median of the verdicts of the groups with values, in
+the order *contradicted*, *not seen*, *same direction*, *as claimed*. For a claim about all groups (``groups: all``:
+"always", "never") it is the worst verdict.
+"""
 
-Verdict = Literal["as claimed", "more", "less", "not seen"]
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from mplab.analysis.metric import Labels, Metric, label_sort_key
+from mplab.analysis.statistics.effects import Interval
+from mplab.analysis.statistics.summaries import Analysis, Series
+from mplab.analysis.verdicts.correction import correct
+from mplab.analysis.verdicts.estimates import Estimate, Estimator, NoDataError, Place
+from mplab.analysis.verdicts.judging import (
+    VERDICTS,
+    Null,
+    Verdict,
+    judge_crossover,
+    judge_effect,
+    judge_equivalence,
+    judge_value,
+)
+from mplab.format.claim import LINKS, Claim
 
 
 @dataclass(frozen=True)
 class ClaimFinding:
-    """The measured gain for a claim in one group, with the verdict on the claim.
-
-    A group has the values of all transports for one metric with its labels, in one scenario under one link condition.
+    """The measured quantity of a claim in one group, with the verdict.
 
     Attributes:
-        group: the group in which the gain was measured.
-        baseline: the transport with the best median among those in the claim's ``against``.
-        gain: gain of the claim's transport over ``baseline``, as a fraction of the median of ``baseline``.
-        interval: 95 % interval of ``gain``; each resample selects the baseline again. None: it cannot be computed.
-        verdict: position of ``gain`` relative to the claimed range; see `judge`.
-        certain: both ends of the interval have the same verdict as ``gain``.
+        scenario, link, labels: the group; "" and () where the finding is about several.
+        metric: the metric; None if no scenario has values of it.
+        transport: the claim's transport; None without values.
+        baseline: the transport with the best value among those in the claim's ``against``; None without comparison.
+        unit: unit of ``estimate`` and ``interval``.
+        estimate: the quantity, such as a gain in percent; None without data, or if there is no crossover.
+        interval: 95 % interval of ``estimate`` (90 % for equivalence). None: it cannot be computed.
+        cells: numbers of cells of the transport and of the baseline.
+        values: number of values in these cells.
+        verdict: see `mplab.analysis.verdicts.judging`.
+        certain: the interval supports the verdict as a whole.
+        p: p of the test of ``null``; not corrected.
+        null: null hypothesis of the test; "" without a test.
+        missing: reason of ``no data``, or of ``not measurable here``.
+        p_corrected: p corrected for all findings of the run.
+        confirmed: ``certain`` also after the correction.
     """
 
-    group: Group
-    baseline: Series
-    gain: float
-    interval: Interval | None
+    scenario: str
+    link: str
+    labels: Labels
+    metric: Metric | None
     verdict: Verdict
-    certain: bool
+    transport: Series | None = None
+    baseline: Series | None = None
+    unit: str = ""
+    estimate: float | None = None
+    interval: Interval | None = None
+    cells: tuple[int, ...] = ()
+    values: int = 0
+    certain: bool = False
+    p: float | None = None
+    null: Null | str = ""
+    missing: str = ""
+    p_corrected: float | None = None
+    confirmed: bool = False
+
+    @property
+    def label_text(self) -> str:
+        """Return the values of the labels as text; "" without labels."""
+        return " · ".join(value for _, value in self.labels)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A claim with its findings; a group in which a transport of the claim was not measured has no finding."""
+    """A claim with its findings, and the verdict on the whole claim."""
 
     claim: Claim
-    claimed: Interval
     findings: tuple[ClaimFinding, ...]
 
     @property
+    def verdict(self) -> Verdict:
+        """Return the verdict over all groups."""
+        return _over_all(self.claim, [finding.verdict for finding in self.findings])
+
+    @property
+    def confirmed(self) -> bool:
+        """Return whether the verdict is certain: it is the same if only the confirmed findings count.
+
+        At least half of the findings with values must be confirmed, or, for a claim about all groups that is met, all.
+        """
+        measured = [finding for finding in self.findings if finding.verdict in VERDICTS]
+        sure = [finding.verdict for finding in measured if finding.confirmed]
+        if not sure or _over_all(self.claim, sure) != self.verdict:
+            return False
+        if self.claim.groups == "all":
+            return self.verdict != "as claimed" or len(sure) == len(self.findings)
+        return 2 * len(sure) >= len(measured)
+
+    @property
     def spread(self) -> Interval | None:
-        """Return the range from the smallest to the largest gain of the findings; None without findings."""
-        gains = [finding.gain for finding in self.findings]
-        return Interval(min(gains), max(gains)) if gains else None
+        """Return the range from the smallest to the largest estimate of the findings; None without estimates."""
+        estimates = [finding.estimate for finding in self.findings if finding.estimate is not None]
+        return Interval(min(estimates), max(estimates)) if estimates else None
 
 
 def outcomes(analysis: Analysis) -> list[Outcome]:
-    """Return the outcome of each claim of the experiment, in the order of its file."""
-    return [_outcome(analysis, claim) for claim in analysis.run.manifest.experiment.claims]
-
-
-def judge(gain_found: float, claimed: Interval) -> Verdict:
-    """Return the verdict on a gain, compared with the claimed range, both as fractions.
-
-    Below the range, a gain of 0 or less is ``not seen``.
-    """
-    if gain_found < claimed.low:
-        return "less" if gain_found > 0 else "not seen"
-    return "more" if gain_found > claimed.high else "as claimed"
-
-
-def _outcome(analysis: Analysis, claim: Claim) -> Outcome:
-    low, high = claim.gain_percent
-    claimed = Interval(low / 100, high / 100)
-    findings = [
-        finding
-        for group in analysis.groups
-        if group.metric.name == claim.metric
-        and claim.is_about(group.scenario, group.link)
-        and (finding := _finding(analysis, group, claim, claimed)) is not None
+    """Return the outcome of each claim of the experiment, in the order of its file; p is corrected over all of them."""
+    estimator = Estimator(analysis)
+    found = [(claim, list(_findings(analysis, estimator, claim))) for claim in analysis.run.manifest.experiment.claims]
+    corrections = iter(correct([finding for _, findings in found for finding in findings]))
+    return [
+        Outcome(
+            claim,
+            tuple(
+                replace(finding, p_corrected=corrected.p, confirmed=corrected.confirmed)
+                for finding, corrected in zip(findings, corrections, strict=False)
+            ),
+        )
+        for claim, findings in found
     ]
-    return Outcome(claim, claimed, tuple(findings))
 
 
-def _finding(analysis: Analysis, group: Group, claim: Claim, claimed: Interval) -> ClaimFinding | None:
-    mine = group.of(claim.transport)
-    there = _group_of_others(analysis, group, claim)
-    others = [series for label in claim.against if there and (series := there.of(label)) is not None]
-    if mine is None or len(others) < len(claim.against):
-        return None
-    value = gain([median(series.numbers) for series in others], median(mine.numbers), group.metric.better)
-    if value is None:
-        return None
-    experiment_seed = analysis.run.manifest.experiment.seed
-    key: tuple[object, ...] = (group.scenario, group.link, group.metric.name, group.labels, claim.transport)
-    key = (*key, *claim.against, *([claim.against_link] if claim.against_link else []))
-    interval = gain_interval(
-        [series.numbers for series in others],
-        mine.numbers,
-        group.metric.better,
-        seed_of(experiment_seed, "claim", *key),
+def _over_all(claim: Claim, verdicts: Sequence[Verdict]) -> Verdict:
+    measured = sorted(VERDICTS.index(verdict) for verdict in verdicts if verdict in VERDICTS)
+    if not measured:
+        return next((verdict for verdict in verdicts if verdict == "not measurable here"), "no data")
+    return VERDICTS[measured[0] if claim.groups == "all" else measured[(len(measured) - 1) // 2]]
+
+
+def _findings(analysis: Analysis, estimator: Estimator, claim: Claim) -> Iterator[ClaimFinding]:
+    metric = estimator.metric(claim.metric)
+    if claim.not_measurable:
+        yield ClaimFinding("", "", (), metric, "not measurable here", missing=claim.not_measurable)
+        return
+    places = list(_places(analysis, estimator, claim))
+    if not places:
+        lacking = "the run has no cell that the claim is about" if metric else f"no cell has a value of {claim.metric}"
+        yield ClaimFinding("", "", (), metric, "no data", missing=lacking)
+    for place in places:
+        yield _finding(estimator, claim, place)
+
+
+def _places(analysis: Analysis, estimator: Estimator, claim: Claim) -> Iterator[Place]:
+    """Yield the groups that a claim is about, in the order of the experiment file, whether they have values or not."""
+    experiment = analysis.run.manifest.experiment
+    links = [link.name for link in experiment.links if not claim.links or link.name in claim.links]
+    if claim.links:
+        links = list(claim.links)
+    over_links = claim.kind == "correlation" or (claim.trend is not None and claim.trend.along == LINKS)
+    planned = {
+        scenario: [link for link in links if experiment.matrix.has((scenario, claim.transport, link))]
+        for scenario in _scenarios(analysis, estimator, claim)
+    }
+    found = {label: _label_sets(estimator, claim, label, there) for label, there in planned.items() if there}
+    seen = {labels for sets in found.values() for labels in sets}
+    missing = [labels for labels in _named_labels(estimator, claim) if labels not in seen]
+    for position, (scenario, sets) in enumerate(found.items()):
+        if not sets and seen and any(estimator.labels(claim.metric, scenario, link) for link in planned[scenario]):
+            continue  # it has only labels that the claim is not about
+        for labels in [*sets, *(missing if position == 0 else [])] or [()]:
+            if over_links:
+                yield Place(scenario, tuple(planned[scenario]), labels)
+            else:
+                yield from (Place(scenario, (link,), labels) for link in planned[scenario])
+
+
+def _scenarios(analysis: Analysis, estimator: Estimator, claim: Claim) -> list[str]:
+    if claim.scenarios:
+        return list(claim.scenarios)
+    known = [scenario.label for scenario in analysis.run.manifest.experiment.scenarios]
+    with_values = {group.scenario for group in analysis.groups}
+    measuring = {group.scenario for group in analysis.groups if group.metric.name == claim.metric}
+    return [label for label in known if label in measuring or label not in with_values]
+
+
+def _label_sets(estimator: Estimator, claim: Claim, scenario: str, links: Sequence[str]) -> list[Labels]:
+    """Return the combinations of labels that have values, without the labels that the claim pools."""
+    merged = _merged(claim)
+    found: dict[Labels, None] = {}
+    for link in links:
+        for labels in estimator.labels(claim.metric, scenario, link):
+            if all(name not in claim.labels or value in claim.labels[name] for name, value in labels):
+                found.setdefault(tuple(item for item in labels if item[0] not in merged))
+    return sorted(found, key=label_sort_key)
+
+
+def _named_labels(estimator: Estimator, claim: Claim) -> list[Labels]:
+    """Return the combinations of the labels that the claim names, if it names all labels that it does not pool."""
+    metric, merged = estimator.metric(claim.metric), _merged(claim)
+    names = [name for name in sorted(metric.labels) if name not in merged] if metric else []
+    if not names or not set(names) <= set(claim.labels):
+        return []
+    return [tuple(zip(names, values, strict=True)) for values in product(*(claim.labels[name] for name in names))]
+
+
+def _merged(claim: Claim) -> set[str]:
+    along = [claim.trend.along] if claim.trend is not None and claim.trend.along != LINKS else []
+    return {*claim.pooled_labels, *along}
+
+
+def _finding(estimator: Estimator, claim: Claim, place: Place) -> ClaimFinding:
+    metric = estimator.metric(claim.metric)
+    link = place.links[0] if len(place.links) == 1 else ""
+    finding = ClaimFinding(place.scenario, link, place.labels, metric, "no data")
+    if metric is None:
+        return replace(finding, missing=f"no cell has a value of {claim.metric}")
+    try:
+        estimate = estimator.estimate(claim, metric, place)
+    except NoDataError as error:
+        return replace(finding, missing=str(error))
+    verdict, certain = _judged(claim, estimate)
+    return replace(
+        finding,
+        verdict=verdict,
+        certain=certain,
+        transport=estimate.transport,
+        baseline=estimate.baseline,
+        unit=estimate.unit,
+        estimate=estimate.value,
+        interval=estimate.interval,
+        cells=estimate.cells,
+        values=estimate.values,
+        p=estimate.p,
+        null=estimate.null,
     )
-    verdict = judge(value, claimed)
-    certain = interval is not None and {judge(end, claimed) for end in (interval.low, interval.high)} == {verdict}
-    return ClaimFinding(group, _best(group, others), value, interval, verdict, certain)
 
 
-def _group_of_others(analysis: Analysis, group: Group, claim: Claim) -> Group | None:
-    """Return the group with the transports to which the claim compares its transport.
-
-    That is ``group`` or, if the claim has ``against_link``, the same metric under that link condition; None if it was
-    not measured.
-    """
-    if not claim.against_link:
-        return group
-    wanted = (group.scenario, claim.against_link, group.metric.name, group.labels)
-    return next((g for g in analysis.groups if (g.scenario, g.link, g.metric.name, g.labels) == wanted), None)
-
-
-def _best(group: Group, series: Sequence[Series]) -> Series:
-    pick = min if group.metric.better == "lower" else max
-    return pick(series, key=lambda candidate: median(candidate.numbers))
+def _judged(claim: Claim, estimate: Estimate) -> tuple[Verdict, bool]:
+    bounds = estimate.bounds
+    trend = claim.trend.form if claim.trend is not None else ""
+    if trend == "crossover":
+        return judge_crossover(estimate.value, estimate.interval, bounds, opposite=estimate.opposite)
+    if estimate.value is None:
+        return "no data", False
+    if trend == "flat" or claim.kind == "no_difference":
+        return judge_equivalence(estimate.value, estimate.interval, bounds)
+    if claim.kind in ("value", "share"):
+        return judge_value(estimate.value, estimate.interval, bounds, share=claim.kind == "share")
+    return judge_effect(estimate.value, estimate.interval, bounds)

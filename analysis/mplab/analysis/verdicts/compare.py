@@ -238,10 +238,10 @@ def _sides(results: Results) -> dict[Key, Side]:
 
 
 def _metrics(statistics: pl.DataFrame) -> dict[tuple[str, str], Metric]:
-    columns = ("scenario", "metric", "title", "unit", "better", "headline")
+    columns = ("scenario", "metric", "title", "unit", "better", "headline", "traced")
     return {
-        (scenario, name): Metric(name, title, unit, better, headline=headline)
-        for scenario, name, title, unit, better, headline in statistics.select(columns).iter_rows()
+        (scenario, name): Metric(name, title, unit, better, headline=headline, traced=traced)
+        for scenario, name, title, unit, better, headline, traced in statistics.select(columns).iter_rows()
     }
 
 
@@ -268,10 +268,15 @@ def _change(key: Key, metric: Metric, before: Side, after: Side) -> MetricChange
 
 
 def _decided(changes: Sequence[MetricChange], correction: Correction) -> Iterator[MetricChange]:
-    """Yield the changes with verdicts and corrected p-values; headline metrics and the others are separate families."""
+    """Yield the changes with verdicts and corrected p-values.
+
+    Headline metrics, metrics of the traces and the others are separate families.
+    """
     corrected: dict[int, float] = {}
-    for headline in (True, False):
-        indices = [n for n, c in enumerate(changes) if c.p is not None and c.metric.headline is headline]
+    for family in ((True, False), (False, False), (False, True)):
+        indices = [
+            n for n, c in enumerate(changes) if c.p is not None and (c.metric.headline, c.metric.traced) == family
+        ]
         values = [p for n in indices if (p := changes[n].p) is not None]
         corrected.update(zip(indices, _CORRECTIONS[correction](values), strict=True))
     for index, change in enumerate(changes):

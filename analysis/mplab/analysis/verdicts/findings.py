@@ -102,7 +102,8 @@ def smallest_effect(metric: Metric, reference: float, smallest: SmallestEffect) 
 def find(groups: Sequence[Group], smallest: SmallestEffect) -> dict[GroupKey, PairFinding]:
     """Return key of the group → finding, for each group with a better side and values of two transports."""
     tests = {headline: _tests(groups, headline=headline) for headline in (True, False)}
-    found = ((group.key, _find(group, smallest, tests[group.metric.headline])) for group in groups)
+    compared = [group for group in groups if not group.metric.traced]
+    found = ((group.key, _find(group, smallest, tests[group.metric.headline])) for group in compared)
     return {key: finding for key, finding in found if finding is not None}
 
 

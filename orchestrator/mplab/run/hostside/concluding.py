@@ -10,6 +10,7 @@ from mplab.analysis.pipeline import Listener
 from mplab.analysis.pipeline import analyze as analyze_run
 from mplab.analysis.report.summary import SummaryRow, summary_rows
 from mplab.analysis.results.reported import read_summary
+from mplab.analysis.verdicts.wording import sentence
 from mplab.base.errors import MplabError
 from mplab.run.hostside.junit import Case
 
@@ -21,12 +22,14 @@ class RunSummary:
     Attributes:
         rows: median and confidence interval for each metric and transport, headline metrics first, as texts to print.
         answers: a sentence for each question that the experiment asks.
+        claims: each claim of the experiment with its verdict.
         warnings: reasons to doubt the numbers, one sentence each.
         limits: one check for each limit of the experiment's budgets; `failure` is set if the limit is broken.
     """
 
     rows: tuple[SummaryRow, ...]
     answers: tuple[str, ...]
+    claims: tuple[str, ...]
     warnings: tuple[str, ...]
     limits: tuple[Case, ...]
 
@@ -47,6 +50,11 @@ def summary_of(run: Path) -> RunSummary:
     return RunSummary(
         rows=tuple(summary_rows(content)),
         answers=tuple(answer.sentence for answer in content.answers),
+        claims=tuple(
+            sentence(claim.text, claim.verdict, [one.verdict for one in claim.found], certain=claim.confirmed)
+            for claim in content.claims
+            if claim.verdict
+        ),
         warnings=content.warnings,
         limits=tuple(
             Case("budget", budget.about, failure=budget.text if budget.verdict == "broken" else "")

@@ -1,4 +1,4 @@
-"""Check the metrics that an experiment names in budgets and in its stop rule against those of its scenarios.
+"""Check the metrics that an experiment names in budgets, claims and its stop rule against those of its scenarios.
 
 Imports the analysis, which is slow: other modules of this package import this module only when they need it.
 """
@@ -9,6 +9,7 @@ from mplab.analysis.pipeline import metrics_of
 from mplab.analysis.record.run import read_run
 from mplab.analysis.stop_rule import check_rule, look
 from mplab.analysis.verdicts.budgets import check_budget
+from mplab.analysis.verdicts.claimcheck import check_claim
 from mplab.format.experiment import IntervalRule
 from mplab.run.hostrpc import Answer
 from mplab.userfiles.experiments.experiment import Experiment
@@ -16,13 +17,14 @@ from mplab.userfiles.strict.check import raise_lines
 
 
 def check_metrics(experiment: Experiment) -> None:
-    """Check that the experiment's scenarios have the metrics that its budgets and its stop rule name.
+    """Check that the experiment's scenarios have the metrics that its budgets, claims and its stop rule name.
 
     Raises:
         InputError: no scenario has such a metric, or its unit or labels differ; one line for each problem.
     """
     metrics = metrics_of({use.label: use.name for use in experiment.scenarios})
     problems = [(budget.place, check_budget(budget, metrics)) for budget in experiment.budgets]
+    problems += [(claim.place, check_claim(claim, metrics, experiment)) for claim in experiment.claims]
     rule = experiment.ending.interval
     if rule is not None:
         problems.append((rule.place, check_rule(rule, metrics)))

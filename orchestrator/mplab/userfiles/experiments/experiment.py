@@ -26,6 +26,7 @@ from mplab.format.link import LinkCondition
 from mplab.format.names import VIRTUAL_NAME, FileModel, Name, VariableName
 from mplab.format.units import DurationS, Percent
 from mplab.userfiles.experiments.budgets import BudgetsByMetric
+from mplab.userfiles.experiments.claims import ClaimFile
 from mplab.userfiles.labs.labuse import LabUse
 from mplab.userfiles.links.link import InlineLinkFile
 from mplab.userfiles.strict.yaml import Document
@@ -154,41 +155,6 @@ class SmallestEffectFile(FileModel):
 
     relative: Annotated[Percent, Field(description="Relative to the median of the reference.")] = 2.0
     time: Annotated[DurationS, Field(le=60, description="Of metrics that are times, at most 60 s.")] = 0.005
-
-
-class ClaimFile(FileModel):
-    """A paper's claim; the report compares it with the measured values."""
-
-    text: str = Field(min_length=1, description="The claim, in words.")
-    source: str = Field("", description="Paper, and place of the claim in it.")
-    metric: str = Field(min_length=1, description="Name of the metric.")
-    transport: str = Field(min_length=1, description="Label of the transport that the paper found to be better.")
-    against: tuple[str, ...] = Field(
-        min_length=1, description="Labels of the transports that it is compared with; the best of them counts."
-    )
-    gain: tuple[Percent, ...] = Field(
-        min_length=2,
-        max_length=2,
-        description="Smallest and largest claimed gain, as a share of the other transport's value: [11 %, 49 %].",
-    )
-    scenarios: tuple[str, ...] = Field((), description="Labels of the scenarios that it is about; all by default.")
-    links: tuple[str, ...] = Field((), description="Link conditions that it is about; all by default.")
-    against_link: str = Field(
-        "",
-        description="Link condition of the other transports, if it differs: to compare a far proxy with a near one. "
-        "The transports can then be the same.",
-    )
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.gain[0] > self.gain[1]:
-            least, most = (f"{percent:g} %" for percent in self.gain)
-            raise ValueError(f"gain from {least} to {most}: the smaller one comes first")
-        if len(set(self.against)) < len(self.against):
-            raise ValueError("'against' names a transport twice")
-        if self.transport in self.against and not self.against_link:
-            raise ValueError("'against' names the claim's own transport: that needs 'against_link', another condition")
-        return self
 
 
 class ExperimentFile(FileModel):

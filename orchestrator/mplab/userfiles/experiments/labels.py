@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from mplab.base.suggest import unknown
+from mplab.format.claim import LINKS
 from mplab.format.experiment import FACTORS, Factor, Matrix
+from mplab.userfiles.experiments.claims import links_of
 from mplab.userfiles.experiments.experiment import ExperimentFile
 from mplab.userfiles.strict.check import Checker
 from mplab.userfiles.strict.yaml import KeyPath
@@ -44,12 +46,24 @@ def _check_matrix(checker: Checker, file: ExperimentFile, matrix: Matrix, names:
 def _check_claims(checker: Checker, file: ExperimentFile, names: Names) -> None:
     for index, claim in enumerate(file.claims):
         path: KeyPath = ("claims", index)
-        _check_label(checker, (*path, "transport"), "transport label", claim.transport, names.transports)
-        if claim.against_link:
-            _check_label(checker, (*path, "against_link"), "link", claim.against_link, names.links)
+        for key, kind, known in (
+            ("transport", "transport label", names.transports),
+            ("against_link", "link", names.links),
+            ("against_scenario", "scenario label", names.scenarios),
+        ):
+            if name := getattr(claim, key):
+                _check_label(checker, (*path, key), kind, name, known)
         _check_labels(checker, (*path, "against"), "transport label", claim.against, names.transports)
         _check_labels(checker, (*path, "scenarios"), "scenario label", claim.scenarios, names.scenarios)
-        _check_labels(checker, (*path, "links"), "link", claim.links, names.links)
+        for position, pattern in enumerate(claim.links):
+            if not links_of((pattern,), names.links):
+                checker.add((*path, "links", position), unknown("link", pattern, names.links))
+        trend = claim.trend
+        if trend is not None and trend.along == LINKS and trend.at:
+            points = len(links_of(claim.links, names.links) if claim.links else names.links)
+            if points != len(trend.at):
+                text = f"{len(trend.at)} positions for {points} link conditions: one for each is needed"
+                checker.add((*path, "trend", "at"), text)
 
 
 def _check_interval(checker: Checker, file: ExperimentFile, names: Names) -> None:

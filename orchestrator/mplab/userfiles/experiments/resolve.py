@@ -13,7 +13,6 @@ from mplab.base.suggest import describe, unknown
 from mplab.format.abilities import Abilities
 from mplab.format.experiment import (
     LEAST_DEFAULT_TIMEOUT_S,
-    Claim,
     Ending,
     ExperimentBase,
     Matrix,
@@ -28,9 +27,9 @@ from mplab.format.record import json_of
 from mplab.format.units import format_duration_s
 from mplab.userfiles.experiments.app import app_files, chosen_app
 from mplab.userfiles.experiments.budgets import read_budgets
+from mplab.userfiles.experiments.claims import claim_of
 from mplab.userfiles.experiments.experiment import (
     MAX_CELLS,
-    ClaimFile,
     Experiment,
     ExperimentFile,
     ScenarioUse,
@@ -160,7 +159,9 @@ def load_experiment(
         matrix=matrix,
         ending=Ending(file.max, file.until, file.stop.failures, interval_rule(file.stop.interval, document)),
         hooks=Hooks.model_validate(json_of(file.hooks)),
-        claims=tuple(_claim(claim) for claim in file.claims),
+        claims=tuple(
+            claim_of(claim, names.links, document.place(("claims", index))) for index, claim in enumerate(file.claims)
+        ),
         budgets=tuple(budgets),
         smallest_effect=SmallestEffect(file.smallest_effect.relative, file.smallest_effect.time),
         parents=parents_of(layers, kept=kept is not None),
@@ -428,11 +429,6 @@ class _Resolver:
     def _entries(self, key: str) -> Sequence[Any]:
         entries = self._data.get(key)
         return entries if isinstance(entries, list) else []
-
-
-def _claim(file: ClaimFile) -> Claim:
-    values = dict(file)
-    return Claim(gain_percent=values.pop("gain"), **values)
 
 
 def _cell_timeout_s(file: ExperimentFile, scenarios: Sequence[ScenarioUse]) -> float:

@@ -51,7 +51,7 @@ ROW_SPREAD = 0.5
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
     """Yield a drawing per scenario, link and metric."""
-    for panel in analysis.panels():
+    for panel in analysis.panels(traced=False):
         first = panel[0]
         kind = "rows" if len(panel) > MAX_FACETS else "strip" if has_few(panel) else "box"
         stem = slug("strip" if kind == "strip" else "box", first.scenario, first.link, first.metric.name)

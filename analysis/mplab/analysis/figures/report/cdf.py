@@ -37,7 +37,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
     The drawing has a facet per combination of labels. If there are more than `MAX_FACETS` of them, a single facet shows
     the distribution of their medians. A panel of few values (`has_few`) has no drawing: its strip plot shows them all.
     """
-    for panel in analysis.panels():
+    for panel in analysis.panels(traced=False):
         if len(panel) > MAX_FACETS:
             yield _pooled(panel)
         elif not has_few(panel):

@@ -25,7 +25,7 @@ Row: TypeAlias = tuple[Group, Series, UnpairedComparison]
 def draw(analysis: Analysis) -> Iterable[Drawing]:
     """Yield one drawing of all headline metrics with few labels, and one for each headline metric with many labels."""
     together: list[Row] = []
-    for panel in analysis.panels():
+    for panel in analysis.panels(traced=False):
         if not panel[0].metric.headline:
             continue
         rows = _rows(panel)

@@ -1,0 +1,63 @@
+"""Correct the p-values of the findings on claims for the number of findings, within a run or over several runs.
+
+The method is that of Benjamini & Hochberg (1995), which controls the false discovery rate: the expected share of wrong
+ones among the findings that are called certain. Each row of a table of claims stands for itself, and the table does not
+become wrong as a whole by one wrong row; therefore the chance of any wrong row (Holm 1979) is not what must be
+controlled. The method holds for independent tests and for tests with positive dependence (Benjamini & Yekutieli 2001),
+such as findings of several transports against the same reference.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mplab.analysis.statistics.contrast import benjamini_hochberg
+from mplab.analysis.verdicts.judging import DECIDED_BY_P
+
+LEVEL = 0.05
+"""Expected share of wrong ones among the certain findings."""
+
+
+class Tested(Protocol):
+    """A finding on a claim: `mplab.analysis.verdicts.claims.ClaimFinding`, or its entry in ``summary.json``."""
+
+    @property
+    def p(self) -> float | None:
+        """Return the p-value, not corrected; None: there is no test."""
+
+    @property
+    def null(self) -> str:
+        """Return the null hypothesis of the test, a key of `DECIDED_BY_P`; "" without a test."""
+
+    @property
+    def verdict(self) -> str:
+        """Return the verdict."""
+
+    @property
+    def certain(self) -> bool:
+        """Return whether the interval supports the verdict as a whole."""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Corrected p-value of a finding; ``confirmed``: the verdict is certain also after the correction."""
+
+    p: float | None
+    confirmed: bool
+
+
+def correct(findings: Sequence[Tested], level: float = LEVEL) -> list[Correction]:
+    """Return the correction of each finding, in their order, for all tests of ``findings``.
+
+    A certain verdict that needs a rejected null hypothesis (`DECIDED_BY_P`) stays certain if the corrected p is at most
+    ``level``.
+    """
+    tested = [index for index, finding in enumerate(findings) if finding.p is not None]
+    adjusted = benjamini_hochberg([p for finding in findings if (p := finding.p) is not None])
+    corrected = dict(zip(tested, adjusted, strict=True))
+    return [_corrected(finding, corrected.get(index), level) for index, finding in enumerate(findings)]
+
+
+def _corrected(finding: Tested, p: float | None, level: float) -> Correction:
+    needed = any(null == finding.null and finding.verdict in verdicts for null, verdicts in DECIDED_BY_P.items())
+    return Correction(p, finding.certain and (not needed or (p is not None and p <= level)))

@@ -1,0 +1,402 @@
+"""Estimate the quantities of claims, such as a gain or a trend, with their intervals and tests.
+
+All intervals are percentile bootstrap intervals in which the cell is the block: see
+`mplab.analysis.statistics.resampling`.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mplab.analysis.metric import Labels, Metric, in_unit, label_sort_key
+from mplab.analysis.statistics.effects import CONFIDENCE, Interval, Sample, seed_of
+from mplab.analysis.statistics.equivalence import CONFIDENCE as EQUIVALENCE
+from mplab.analysis.statistics.resampling import cell_statistic, draws, least_p, percentile_interval, tail
+from mplab.analysis.statistics.summaries import Analysis, Group, Series
+from mplab.analysis.verdicts.findings import smallest_effect
+from mplab.analysis.verdicts.judging import Bounds, Null, bounds_of
+from mplab.format.claim import LINKS, Claim, ClaimedRange
+
+FEWEST_PAIRS = 4
+"""Minimum number of cells for a correlation."""
+
+
+class NoDataError(Exception):
+    """The run has no data for a claim in one group; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A group that a claim is about: a scenario under one or more link conditions, with some labels of the metric."""
+
+    scenario: str
+    links: tuple[str, ...]
+    labels: Labels
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The quantity of a claim in one group; see `mplab.analysis.verdicts.claims.ClaimFinding`.
+
+    ``opposite``: the transport is worse at the first point of a trend and better at the last one.
+    """
+
+    value: float | None
+    interval: Interval | None
+    bounds: Bounds
+    unit: str
+    transport: Series
+    baseline: Series | None
+    cells: tuple[int, ...]
+    values: int
+    p: float | None
+    null: Null
+    opposite: bool = False
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The values of a transport: those of each cell, their statistic, and the statistic of each resample of cells."""
+
+    series: Series
+    by_cell: Mapping[str, tuple[float, ...]]
+    statistic: float
+    drawn: Sample | None
+
+    @property
+    def n(self) -> int:
+        return len(self.by_cell)
+
+    @property
+    def values(self) -> int:
+        return sum(map(len, self.by_cell.values()))
+
+
+@dataclass(frozen=True)
+class _Quantity:
+    """A relative quantity of a transport, percent: its value, and that of each resample.
+
+    ``beside`` has the reference, or the other points of a trend. ``least_p`` is the smallest possible one-sided p.
+    """
+
+    value: float
+    drawn: Sample | None
+    bounds: Bounds
+    least_p: float
+    mine: _Sample
+    beside: Sequence[_Sample]
+    compared: bool
+
+    def estimate(self, confidence: float, p: float | None, null: Null) -> Estimate:
+        return Estimate(
+            self.value,
+            percentile_interval(self.drawn, confidence),
+            self.bounds,
+            "%",
+            self.mine.series,
+            self.beside[0].series if self.compared else None,
+            (self.mine.n, *(sample.n for sample in self.beside)),
+            self.mine.values,
+            p,
+            null,
+        )
+
+
+@dataclass
+class Estimator:
+    """Estimates the quantities of claims from the statistics of a run. Resamples are kept, since claims share them."""
+
+    analysis: Analysis
+    _groups: dict[tuple[str, str, str], list[Group]] = field(init=False)
+    _kept: dict[tuple[object, ...], _Sample] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Sort the groups by scenario, link condition and metric."""
+        self._groups = defaultdict(list)
+        for group in self.analysis.groups:
+            self._groups[group.scenario, group.link, group.metric.name].append(group)
+
+    def metric(self, name: str) -> Metric | None:
+        """Return the metric of this name; None if no cell has a value of it."""
+        return next((group.metric for group in self.analysis.groups if group.metric.name == name), None)
+
+    def labels(self, metric: str, scenario: str, link: str) -> list[Labels]:
+        """Return the labels of a metric that have values, in a scenario under a link condition."""
+        return [group.labels for group in self._groups.get((scenario, link, metric), ())]
+
+    def estimate(self, claim: Claim, metric: Metric, place: Place) -> Estimate:
+        """Return the quantity of a claim in one group. Raises `NoDataError`."""
+        if claim.claimed is None:
+            raise NoDataError("the claim has no number")
+        if claim.kind == "correlation":
+            return self._correlation(claim, metric, place, claim.claimed)
+        if claim.trend is not None:
+            return self._trend(claim, metric, place, claim.claimed)
+        mine = self._sample(claim, metric, (place.scenario, place.links[0]), claim.transport, place.labels)
+        if claim.kind in ("gain", "no_difference"):
+            others = self._others(claim, metric, (place.scenario, place.links[0]), place.labels)
+            return self._compared(claim, metric, mine, others, claim.claimed)
+        return _valued(metric, mine, claim.claimed)
+
+    def _compared(
+        self, claim: Claim, metric: Metric, mine: _Sample, others: Sequence[_Sample], claimed: ClaimedRange
+    ) -> Estimate:
+        sign = -1.0 if metric.better == "lower" and claim.kind == "gain" else 1.0
+        best = _best(metric, others)
+        base = best.statistic
+        if base <= 0:
+            raise NoDataError(f"{best.series.transport.label} has the value {base:g}: there is no relative difference")
+        value = 100 * sign * (mine.statistic - base) / base
+        drawn = None
+        if mine.drawn is not None and all(other.drawn is not None for other in others):
+            bases = _best_drawn(metric, others)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                drawn = 100 * sign * (mine.drawn - bases) / np.where(bases > 0, bases, np.nan)
+        least = least_p(mine.n, min(other.n for other in others))
+        smallest = self._smallest(metric, base)
+        bounds = bounds_of(claimed, smallest)
+        quantity = _Quantity(value, drawn, bounds, least, mine, (best,), compared=True)
+        return _equivalence(quantity) if claim.kind == "no_difference" else _effect(quantity)
+
+    def _smallest(self, metric: Metric, reference: float) -> float:
+        """Return the smallest effect of interest in percent of a reference."""
+        smallest = self.analysis.run.manifest.experiment.smallest_effect
+        return 100 * smallest_effect(metric, reference, smallest) / abs(reference)
+
+    def _trend(self, claim: Claim, metric: Metric, place: Place, claimed: ClaimedRange) -> Estimate:
+        trend = claim.trend
+        if trend is None:
+            raise NoDataError("the claim has no trend")
+        points = self._points(claim, place)
+        if len(points) < 2:
+            raise NoDataError(f"{len(points)} points: a trend needs two")
+        at = np.array(trend.at if len(trend.at) == len(points) else range(len(points)), dtype=float)
+        mine = [self._sample(claim, metric, (place.scenario, link), claim.transport, labels) for link, labels in points]
+        if trend.form == "crossover":
+            others = [self._others(claim, metric, (place.scenario, link), labels) for link, labels in points]
+            return _crossover(metric, at, mine, others, claimed)
+        first = mine[0].statistic
+        if first == 0:
+            raise NoDataError("the value at the first point is 0: there is no relative change")
+        value = float(_change(np.array([sample.statistic for sample in mine]), at))
+        columns = [sample.drawn for sample in mine if sample.drawn is not None]
+        drawn = _change(np.stack(columns, axis=1), at) if len(columns) == len(mine) else None
+        least = least_p(*sorted(sample.n for sample in mine))
+        bounds = bounds_of(claimed, self._smallest(metric, first))
+        quantity = _Quantity(value, drawn, bounds, least, mine[0], mine[1:], compared=False)
+        return _equivalence(quantity) if trend.form == "flat" else _effect(quantity)
+
+    def _points(self, claim: Claim, place: Place) -> list[tuple[str, Labels]]:
+        """Return (link, labels) of each point of a trend; the values of a label are sorted."""
+        if claim.trend is None or claim.trend.along == LINKS:
+            return [(link, place.labels) for link in place.links]
+        (link,), name = place.links, claim.trend.along
+        found = {
+            value
+            for labels in self.labels(claim.metric, place.scenario, link)
+            for label, value in labels
+            if label == name and set(place.labels) <= set(labels)
+        }
+        wanted = {*claim.labels.get(name, ())} or found
+        ordered = sorted(wanted, key=lambda value: label_sort_key(((name, value),)))
+        return [(link, (*place.labels, (name, value))) for value in ordered]
+
+    def _correlation(self, claim: Claim, metric: Metric, place: Place, claimed: ClaimedRange) -> Estimate:
+        other = self.metric(claim.other_metric)
+        if other is None:
+            raise NoDataError(f"no cell has a value of {claim.other_metric}")
+        pairs: list[tuple[float, float]] = []
+        series = None
+        for link in place.links:
+            mine = self._sample(claim, metric, (place.scenario, link), claim.transport, place.labels)
+            with_labels = tuple(item for item in place.labels if item[0] in other.labels)
+            second = self._sample(claim, other, (place.scenario, link), claim.transport, with_labels)
+            series = series or mine.series
+            for cell in mine.by_cell:
+                if cell in second.by_cell:
+                    both = (mine.by_cell[cell], second.by_cell[cell])
+                    pairs.append(tuple(cell_statistic([own], claim.statistic) for own in both))  # type: ignore[arg-type]
+        if series is None or len(pairs) < FEWEST_PAIRS:
+            raise NoDataError(f"{len(pairs)} cells have both metrics: {FEWEST_PAIRS} are needed")
+        first, last = np.array(pairs).T
+        if np.ptp(first) == 0 or np.ptp(last) == 0:
+            raise NoDataError("a metric has the same value in all cells: there is no correlation")
+        key = (place.scenario, *place.links, metric.name, other.name, place.labels, claim.transport)
+        chosen = np.random.default_rng(self._seed("correlation", *key)).integers(len(pairs), size=(9999, len(pairs)))
+        drawn = _correlations(first[chosen], last[chosen])
+        drawn = drawn[np.isfinite(drawn)]
+        value = float(_correlations(first[np.newaxis], last[np.newaxis])[0])
+        bounds = bounds_of(claimed, 0.0)
+        p, null = _p_of_effect(value, drawn, bounds, least_p(len(pairs)))
+        interval = percentile_interval(drawn)
+        return Estimate(value, interval, bounds, "", series, None, (len(pairs),), len(pairs), p, null)
+
+    def _others(self, claim: Claim, metric: Metric, where: tuple[str, str], labels: Labels) -> list[_Sample]:
+        there = (claim.against_scenario or where[0], claim.against_link or where[1])
+        return [self._sample(claim, metric, there, label, labels) for label in claim.against]
+
+    def _sample(self, claim: Claim, metric: Metric, where: tuple[str, str], transport: str, labels: Labels) -> _Sample:
+        """Return the values of a transport with these labels; values of the claim's pooled labels are joined by cell.
+
+        Args:
+            claim: the claim, with its statistic and its pooled labels.
+            metric: the metric.
+            where: scenario and link condition.
+            transport: label of the transport.
+            labels: labels of the metric that are not pooled.
+
+        Raises:
+            NoDataError: there are no values.
+        """
+        scenario, link = where
+        key = (scenario, link, metric.name, transport, labels, claim.statistic, claim.pooled_labels, str(claim.labels))
+        if key not in self._kept:
+            by_cell: dict[str, tuple[float, ...]] = {}
+            series = None
+            for group in self._groups.get((scenario, link, metric.name), ()):
+                if _is_about(claim, group.labels, labels) and (own := group.of(transport)) is not None:
+                    series = series or own
+                    for value in own.values:
+                        by_cell[value.cell] = (*by_cell.get(value.cell, ()), *value.values)
+            if series is None:
+                shown = " · ".join(value for _, value in labels)
+                group_name = " · ".join(part for part in (scenario, link, shown) if part)
+                raise NoDataError(f"{transport} has no value of {metric.name} ({group_name})")
+            cells = list(by_cell.values())
+            seed = self._seed(scenario, link, metric.name, labels, transport)
+            statistic = cell_statistic(cells, claim.statistic)
+            self._kept[key] = _Sample(series, by_cell, statistic, draws(cells, claim.statistic, seed))
+        return self._kept[key]
+
+    def _seed(self, *key: object) -> int:
+        return seed_of(self.analysis.run.manifest.experiment.seed, "claim", *key)
+
+
+def _is_about(claim: Claim, labels: Labels, wanted: Labels) -> bool:
+    """Return whether values with ``labels`` belong to the group with the labels ``wanted``."""
+    allowed = all(value in claim.labels[name] for name, value in labels if name in claim.labels)
+    kept = tuple(item for item in labels if item[0] not in claim.pooled_labels)
+    return allowed and sorted(kept) == sorted(wanted)
+
+
+def _valued(metric: Metric, mine: _Sample, claimed: ClaimedRange) -> Estimate:
+    factor = in_unit(1.0, metric.unit, claimed.unit)
+    if factor is None:
+        raise NoDataError(f"{metric.name} is in {metric.unit or 'no unit'}, the claim in {claimed.unit or 'no unit'}")
+    value, bounds = mine.statistic * factor, bounds_of(claimed, 0.0)
+    drawn = mine.drawn * factor if mine.drawn is not None else None
+    p = _p_inside(value, drawn, bounds, least_p(mine.n))
+    series, interval = mine.series, percentile_interval(drawn)
+    return Estimate(value, interval, bounds, claimed.unit, series, None, (mine.n,), mine.values, p, "inside the range")
+
+
+def _effect(quantity: _Quantity) -> Estimate:
+    p, null = _p_of_effect(quantity.value, quantity.drawn, quantity.bounds, quantity.least_p)
+    return quantity.estimate(CONFIDENCE, p, null)
+
+
+def _equivalence(quantity: _Quantity) -> Estimate:
+    """Return the estimate of a difference within a margin: two one-sided tests at 5 % (Schuirmann 1987)."""
+    drawn, bounds, least = quantity.drawn, quantity.bounds, quantity.least_p
+    tails = (tail(drawn, least, above=bounds.high), tail(drawn, least, below=bounds.low))
+    p = max((p for p in tails if p is not None), default=None)
+    return quantity.estimate(EQUIVALENCE, p, "beyond the margin")
+
+
+def _p_of_effect(value: float, drawn: Sample | None, bounds: Bounds, least: float) -> tuple[float | None, Null]:
+    """Return the two-sided p of no effect; of a range that contains or touches 0, the p of being inside the range."""
+    if bounds.direction == 0:
+        return _p_inside(value, drawn, bounds, least), "inside the range"
+    tails = [p for p in (tail(drawn, least, above=0.0), tail(drawn, least, below=0.0)) if p is not None]
+    return (min(1.0, 2 * min(tails)) if tails else None), "no effect"
+
+
+def _p_inside(value: float, drawn: Sample | None, bounds: Bounds, least: float) -> float | None:
+    if bounds.low <= value <= bounds.high:
+        return 1.0 if drawn is not None else None
+    above = value > bounds.high
+    one = tail(drawn, least, below=bounds.high) if above else tail(drawn, least, above=bounds.low)
+    return min(1.0, 2 * one) if one is not None else None
+
+
+def _change(values: Sample, at: Sample) -> Sample:
+    """Return the change from the first to the last point by the least-squares line, in percent of the first point.
+
+    ``values`` has the points on its last axis.
+    """
+    centred = at - at.mean()
+    slopes = (values * centred).sum(axis=-1) / (centred**2).sum()
+    first = values[..., 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        change: Sample = 100 * slopes * (at[-1] - at[0]) / np.where(first != 0, np.abs(first), np.nan)
+    return change
+
+
+def _crossover(
+    metric: Metric, at: Sample, mine: Sequence[_Sample], others: Sequence[Sequence[_Sample]], claimed: ClaimedRange
+) -> Estimate:
+    """Return the position at which the transport stops being better than the best of the others."""
+    sign = -1.0 if metric.better != "higher" else 1.0
+    leads = [sign * (own.statistic - _best(metric, beside).statistic) for own, beside in zip(mine, others, strict=True)]
+    position = float(_crossings(np.array([leads]), at)[0])
+    columns = []
+    for own, beside in zip(mine, others, strict=True):
+        if own.drawn is not None and all(other.drawn is not None for other in beside):
+            columns.append(sign * (own.drawn - _best_drawn(metric, beside)))
+    drawn = _crossings(np.stack(columns, axis=1), at) if len(columns) == len(mine) else None
+    p = None
+    if drawn is not None:
+        least = least_p(mine[0].n, others[0][0].n)
+        p = max(least, (1 + int((~np.isfinite(drawn)).sum())) / (1 + len(drawn)))
+    return Estimate(
+        position if math.isfinite(position) else None,
+        percentile_interval(drawn),
+        bounds_of(claimed, 0.0),
+        "",
+        mine[0].series,
+        _best(metric, others[0]).series,
+        tuple(sample.n for sample in mine),
+        sum(sample.values for sample in mine),
+        p,
+        "no crossover",
+        opposite=leads[0] <= 0 < leads[-1],
+    )
+
+
+def _crossings(leads: Sample, at: Sample) -> Sample:
+    """Return the position of the first change from a lead to none, for each row, by linear interpolation.
+
+    -inf: there is no lead at the first point; inf: there is a lead at all points.
+    """
+    ahead = leads > 0
+    after = np.where(ahead.all(axis=1), 1, ahead.argmin(axis=1).clip(min=1))
+    rows = np.arange(len(leads))
+    before, behind = leads[rows, after - 1], leads[rows, after]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = before / (before - behind)
+    positions = at[after - 1] + share * (at[after] - at[after - 1])
+    found: Sample = np.where(~ahead[:, 0], -np.inf, np.where(ahead.all(axis=1), np.inf, positions))
+    return found
+
+
+def _correlations(first: Sample, second: Sample) -> Sample:
+    """Return Pearson's coefficient of each row; NaN for a row in which all values are equal."""
+    first, second = (rows - rows.mean(axis=1, keepdims=True) for rows in (first, second))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r: Sample = (first * second).sum(axis=1) / np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+    return r
+
+
+def _best_drawn(metric: Metric, samples: Sequence[_Sample]) -> Sample:
+    """Return the best statistic among the samples in each resample."""
+    drawn = np.stack([sample.drawn for sample in samples if sample.drawn is not None])
+    best: Sample = drawn.max(axis=0) if metric.better == "higher" else drawn.min(axis=0)
+    return best
+
+
+def _best(metric: Metric, samples: Sequence[_Sample]) -> _Sample:
+    pick = max if metric.better == "higher" else min
+    return pick(samples, key=lambda sample: sample.statistic)
