@@ -143,8 +143,8 @@ class Mptcp(Transport):
         """Return reasons why counters and captures do not prove that the cell used Multipath TCP; [] if they do.
 
         No connection may have fallen back to plain TCP. Initial subflows must be on the primary path. A long connection
-        must have at least `expected_subflows` subflows. Effects of outages are excused, and lost handshakes of subflows
-        on paths that lose packets.
+        must have at least `expected_subflows` subflows. Effects of outages are excused, and unfinished handshakes of
+        subflows on paths that lose packets.
         """
         reasons = self.check_active(evidence.active)
         fallbacks = {c: n for c in _FALLBACK_COUNTERS if (n := evidence.phone_counters.get(c, 0))}
@@ -177,7 +177,7 @@ class Mptcp(Transport):
             row
             for row in evidence.connections
             if row["bytes_up"] + row["bytes_down"] >= _LONG_CONNECTION_BYTES
-            and row["subflows"] + _lost_joins(row, evidence) < self.expected_subflows
+            and row["subflows"] + _unfinished_joins(row, evidence) < self.expected_subflows
             and not (story.outages and story.excuse(self._interfaces, _begin_s(row), _begin_s(row) + row["duration_s"]))
         ]
         if single:
@@ -204,8 +204,8 @@ def _begin_s(row: ConnectionRow | SubflowRow) -> float:
     return float(row["start_ns"]) / 1e9
 
 
-def _lost_joins(connection: ConnectionRow, evidence: Evidence) -> int:
-    """Return the number of subflows of a connection whose handshake was lost on a path that loses packets.
+def _unfinished_joins(connection: ConnectionRow, evidence: Evidence) -> int:
+    """Return the number of subflows of a connection whose handshake did not end on a path that loses packets.
 
     The kernel sends a lost SYN again after 1 s, when a short download has ended.
     """
