@@ -13,6 +13,7 @@ from statistics import median
 from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 from mplab.analysis.statistics.effects import (
@@ -169,7 +170,7 @@ def _resampled(cells: Cells, summary: Summary, rng: np.random.Generator) -> Samp
     return _medians(cells, draws)
 
 
-def _medians(cells: Cells, draws: Sample) -> Sample:
+def _medians(cells: Cells, draws: npt.NDArray[np.int32]) -> Sample:
     """Return the median of all values of each resample; ``draws`` has how often a resample has each cell."""
     everything = np.concatenate([np.asarray(values, dtype=float) for values in cells])
     owner = np.repeat(np.arange(len(cells)), [len(values) for values in cells])
