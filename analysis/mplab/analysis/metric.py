@@ -42,7 +42,10 @@ class Metric:
     activity: str = ""
     """What the user does, as the start of a sentence: ``Downloading {size}``; ``{label}`` is the value of a label."""
     outcome: str = "takes {value}"
-    """What a transport reaches, as the predicate of that sentence; ``{value}`` is the value with its unit."""
+    """What a transport reaches, as the predicate of that sentence; ``{value}`` is the value with its unit.
+
+    The plural of a noun behind the value loses its ``s`` when the value is 1: ``has {value} silences``.
+    """
     way: Literal["down", "up"] = "down"
     """Direction of most of the payload. A label ``direction`` overrides it."""
     traced: bool = False
@@ -59,7 +62,8 @@ class Metric:
 
     def outcome_of(self, value: str) -> str:
         """Return `outcome` with a formatted value."""
-        return self.outcome.replace("{value}", value)
+        text = re.sub(r"({value} \w+)s\b", r"\1", self.outcome) if value == "1" else self.outcome
+        return text.replace("{value}", value)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatt
 from mplab.analysis.errors import FigureError
 from mplab.analysis.metric import Metric
 from mplab.analysis.statistics.summaries import Group
-from mplab.analysis.text import MINUS, THIN_SPACE, percent, slug
+from mplab.analysis.text import LONG, MINUS, THIN_SPACE, percent, power_of_ten, slug
 from mplab.format.palette import BLUE, GREEN, GREY, PURPLE, SKY, VERMILION
 
 WIDTH_IN = 6.0
@@ -385,6 +385,8 @@ def title_below(canvas: Canvas, all_axes: Sequence[Axes]) -> None:
 
 def short_number(value: float) -> str:
     """Return a number with up to three significant digits, from 100 on as an integer: ``0.1``, ``50``, ``20 000``."""
+    if abs(value) >= LONG:
+        return (MINUS if value < 0 else "") + power_of_ten(abs(value))
     text = f"{value:,.0f}".replace(",", THIN_SPACE) if abs(value) >= 100 else f"{value:.3g}"
     mantissa, _, exponent = text.partition("e")
     return (f"{mantissa}e{int(exponent)}" if exponent else text).replace("-", MINUS)

@@ -158,7 +158,7 @@ def _verdict(finding: PairFinding, place: str, flagged: frozenset[str], *, named
     against = f"the best single path ({other})" if both else f"the second-best transport ({other})"
     numbers = f"{_interval(finding)}, n{HARD_SPACE}={HARD_SPACE}{_sizes(group)}"
     sentences = [f"{what}: {sample.transport.title} {outcome}, {amount} {_than(amount)} {against}; {numbers}."]
-    sentences += _reasons(finding, scale)
+    sentences += _reasons(finding)
     if not both:
         kind = "multipath transport" if sample.transport.single_path else "single path"
         sentences.append(f"No {kind} was measured.")
@@ -178,13 +178,16 @@ def _verdict(finding: PairFinding, place: str, flagged: frozenset[str], *, named
     )
 
 
-def _reasons(finding: PairFinding, scale: Scale) -> list[str]:
+def _reasons(finding: PairFinding) -> list[str]:
     """Return the sentences that explain the verdict."""
-    zone = f"the smallest effect of interest, {scale_of(scale.unit, ()).text(finding.smallest * scale.factor)}"
+    unit = finding.group.metric.unit
+    interval = finding.equivalence if finding.verdict == "equivalent" else None
+    scale = scale_of(unit, (finding.smallest, *((interval.low, interval.high) if interval else ())))
+    zone = f"the smallest effect of interest, {scale.text(finding.smallest)}"
     if finding.verdict == "better":
         return _also_near(finding)
-    if finding.verdict == "equivalent" and finding.equivalence is not None:
-        ends = _ends(finding.equivalence, finding.group.metric.unit)
+    if interval is not None:
+        ends = _ends(interval, scale)
         return [f"Equivalent: the 90{HARD_SPACE}% interval of the difference, {ends}, is within ± {zone}."]
     if finding.verdict == "too few":
         if not finding.pairs:
@@ -236,7 +239,7 @@ def _difference(finding: PairFinding) -> tuple[str, bool]:
     word = "less" if delta < 0 else "more"
     relative = finding.relative
     if relative is None or group.metric.unit == "%":
-        return f"{_absolute(abs(delta), group.metric.unit)} {word}", good
+        return f"{_absolute(abs(delta), _scale(group))} {word}", good
     interval = finding.relative_interval
     decimals = decimals_apart(100 * relative, *(100 * end for end in (interval.low, interval.high))) if interval else 1
     return f"{abs(100 * relative):.{decimals}f}{HARD_SPACE}% {word}", good
@@ -246,8 +249,8 @@ def _than(amount: str) -> str:
     return "as" if amount == "the same" else "than"
 
 
-def _absolute(value: float, unit: str) -> str:
-    return f"{value:.1f} percentage points" if unit == "%" else scale_of(unit, (value,)).text(value)
+def _absolute(value: float, scale: Scale) -> str:
+    return f"{value:.1f} percentage points" if scale.unit == "%" else scale.text(value)
 
 
 def _interval(finding: PairFinding) -> str:
@@ -256,7 +259,7 @@ def _interval(finding: PairFinding) -> str:
     relative, interval = finding.relative, finding.relative_interval
     if relative is None or group.metric.unit == "%":
         shift = finding.shift_interval
-        limits = _ends(shift, group.metric.unit) if shift else ""
+        limits = _ends(shift, _scale(group)) if shift else ""
         return f"95{HARD_SPACE}% interval of the difference {limits}" if limits else "no interval"
     if interval is None:
         return "no interval"
@@ -270,9 +273,8 @@ def _interval(finding: PairFinding) -> str:
     return f"95{HARD_SPACE}% interval {' to '.join(words)}"
 
 
-def _ends(interval: Interval, unit: str) -> str:
-    scale = scale_of(unit, (interval.low, interval.high))
-    name = f"{HARD_SPACE}points" if unit == "%" else f"{HARD_SPACE}{scale.unit}".rstrip()
+def _ends(interval: Interval, scale: Scale) -> str:
+    name = f"{HARD_SPACE}points" if scale.unit == "%" else f"{HARD_SPACE}{scale.unit}".rstrip()
     return f"{scale.number(interval.low)} to {scale.number(interval.high)}{name}"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mplab.analysis.errors import NotAnalysedError
+from mplab.analysis.metric import Metric
 from mplab.analysis.pipeline import STEPS, Progress, analyze, summary
 from mplab.analysis.report import summary as report_summary
 from mplab.analysis.report.sources import PAPERS, SOURCES, Citations, markdown
@@ -286,6 +287,28 @@ def test_equal_transports_have_no_clear_winner(answered: Analyzed) -> None:
     assert {answer["winner"] for answer in answers} == {None}
     assert {answer["verdict"] for answer in answers} == {"undecided"}
     assert "Undecided: neither a difference (p = " in answers[0]["sentence"].replace("\xa0", " ")
+
+
+@pytest.mark.parametrize("relative", [20.0, 150.0])
+def test_an_equivalence_has_one_unit(synthetic: Callable[..., Synthetic], no_figures: None, relative: float) -> None:
+    same = {**LTE, "label": "sptcp-b", "name": "sptcp-b"}
+    run = synthetic(repetitions=12, labels=ONE_SIZE, transports=(same, MPTCP), slower={"mptcp": 0.7 / 0.62}).build()
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["experiment"]["smallest_effect"] = {"relative_percent": relative, "time_s": 0.0}
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    analyze(run)
+    (answer,) = summary_json(run)["answers"]
+    assert answer["verdict"] == "equivalent"
+    said = answer["sentence"].replace("\xa0", " ").partition("Equivalent: ")[2]
+    assert len(set(re.findall(r"\d (ms|s)\b", said))) == 1, said
+    assert len(re.findall(r"\d (ms|s)\b", said)) == 2, said
+
+
+def test_one_of_a_noun_is_singular() -> None:
+    silences = Metric("silences", "Silences", "", "lower", outcome="has {value} silences")
+    assert [silences.outcome_of(value) for value in ("1", "2", "1.50")] == [
+        "has 1 silence", "has 2 silences", "has 1.50 silences",
+    ]  # fmt: skip
 
 
 def test_transports_are_told_with_their_options(answered: Analyzed) -> None:
