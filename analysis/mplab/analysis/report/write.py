@@ -166,10 +166,14 @@ def _page(
     def list_of(scenario: str, link: str, transport: str) -> str:
         return f"{root}{FOLDER}/{INDEX}#{anchors.of(scenario, link, transport)}"
 
+    def list_of_link(link: str) -> str:
+        return f"{root}{FOLDER}/{INDEX}#{anchors.of_link(link)}"
+
     environment.globals.update(
         svg=lambda drawing: Markup(_linked(inline(drawing), cells, root)),  # noqa: S704 - our own figure
         cell_link=cell_link,
         list_of=list_of,
+        list_of_link=list_of_link,
     )
     return environment.get_template("report.html.j2").render(content, sections=sections, only=only, root=root)
 

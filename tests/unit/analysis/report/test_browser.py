@@ -228,7 +228,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     compared = compare(runs[:1], runs[-1])
     past = histories(Results(tuple(runs)), "demo")
     links = report_links(folder / "x.html", runs)
-    written, left_out = write_figures(traces_of(runs[0]), ["join-delay", "switches"], folder / "figures")
+    names = ["join-delay", "switches", "rtt-mean", "connection-bytes", "subflow-count"]
+    written, left_out = write_figures(
+        traces_of(runs[0]),
+        names,
+        folder / "figures",
+    )
     texts = {
         "compare": compare_page(compared, checks(compared, past), tuple(shifts(past)), links),
         "trend": trend_page("demo", past, runs[0].transports, links),
@@ -247,6 +252,20 @@ def test_pages_on_several_runs_fit_the_window(
     browser.show(pages[name], width=width)
     browser.run(OPEN)
     assert overflow(browser) == []
+
+
+@pytest.mark.parametrize("name", ["compare", "trend", "gallery"])
+def test_tables_of_pages_on_several_runs_are_sorted(browser: PageBrowser, pages: dict[str, str], name: str) -> None:
+    browser.show(pages[name], width=1300)
+    browser.run(OPEN)
+    column = (
+        "const first = table => [...table.tBodies[0].rows].map(row => row.cells[0].textContent);"
+        "const table = [...document.querySelectorAll('main table')].find(one => new Set(first(one)).size > 2);"
+    )
+    press = "table.querySelector('.sort').click();"
+    seen = [browser.run(f"{column} {press} return first(table);") for _ in range(2)]
+    assert seen[0] == seen[1][::-1]
+    assert len(set(seen[0])) > 1
 
 
 def test_marks_of_a_trend_are_links_with_the_values_at_their_places(

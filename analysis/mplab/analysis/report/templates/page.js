@@ -36,7 +36,7 @@
     }
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
-      if (!head.textContent.trim()) return;
+      if (!head.textContent.trim() || head.classList.contains('plot')) return;
       const button = make('button', { className: 'sort', type: 'button' });
       button.append(...head.childNodes);
       head.append(button);
