@@ -412,8 +412,9 @@ def test_an_answer_says_what_it_is_without_the_flagged_cells(synthetic: Callable
     (answer,) = summary_json(run)["answers"]
     assert answer["without_flagged"]["cells"] == 3
     shares = [f"{100 * share:.1f}" for share in (answer["without_flagged"]["improvement"], answer["improvement"])]
-    said = "Without the 3 flagged cells: {} % less instead of {} % less.".format(*shares)
-    assert said in page_of(run).text.replace("\xa0", " ")
+    said = "Without the 3 flagged cells: {} % less instead of {} % less; ".format(*shares)
+    assert f"{said}the verdict changes: too few repetitions, not Multipath TCP is better." in page_of(run).text
+    assert (answer["without_flagged"]["verdict"], answer["without_flagged"]["changed"]) == ("too few repetitions", True)
 
 
 def test_no_number_on_the_page_has_an_exponent(three: Path) -> None:
