@@ -358,6 +358,11 @@ def name_rows(
         axes.grid(visible=False, axis="y")
 
 
+def text_size(points: float) -> float:
+    """Return a size of text, points, scaled like ``font.size`` by the style; only inside the block of a `Canvas`."""
+    return points * float(matplotlib.rcParams["font.size"]) / STYLE["font.size"]
+
+
 def facet_columns(*, named_rows: bool = False) -> int:
     """Return the maximum number of facets in a row: `FACET_COLUMNS`, or fewer in a narrow figure."""
     least = _NAMED_FACET_IN if named_rows else _FACET_IN
