@@ -1,5 +1,6 @@
 """Define metrics, which a scenario's ``scores.py`` declares, and their values; convert units, and sort labels."""
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -133,12 +134,14 @@ def label_sort_key(labels: Labels) -> LabelsKey:
 
     Numbers in words are compared by value (a2, a10).
     """
-    return tuple((name, _quantity(value), _natural(value)) for name, value in labels)
+    quantities = ((name, label_value(value), value) for name, value in labels)
+    return tuple((name, math.inf if size is None else size, _natural(value)) for name, size, value in quantities)
 
 
-def _quantity(text: str) -> float:
+def label_value(text: str) -> float | None:
+    """Return the value of a label that is a quantity, without its prefix: 10000 for ``10 kB``; else None."""
     match = _QUANTITY.fullmatch(text.strip())
-    return float(match[1]) * _PREFIX[match[2] or ""] if match else float("inf")
+    return float(match[1]) * _PREFIX[match[2] or ""] if match else None
 
 
 def _natural(text: str) -> tuple[tuple[bool, int, str], ...]:
