@@ -113,13 +113,19 @@ def test_the_table_of_a_headline_metric_fits_a_wide_window(browser: PageBrowser,
     assert browser.run(box + "return box.scrollWidth <= box.clientWidth;")
 
 
-def test_figures_fit_the_window(browser: PageBrowser, url: str) -> None:
+def test_figures_fit_the_window_or_scroll_and_their_text_can_be_read(browser: PageBrowser, url: str) -> None:
     browser.show(url, width=420)
     browser.run(OPEN)
-    wide = (
-        "return [...document.querySelectorAll('figure svg')].filter(f => f.getBoundingClientRect().right > 420).length;"
+    boxes = (
+        "return [...document.querySelectorAll('figure .drawing')].map(box => ["
+        "box.getBoundingClientRect().right, box.scrollWidth > box.clientWidth, box.tabIndex === 0]);"
     )
-    assert browser.run(wide) == 0
+    assert {(right <= 420, scrolls, stop) for right, scrolls, stop in browser.run(boxes)} == {(True, True, True)}
+    sizes = (
+        "return [...document.querySelectorAll('figure svg text')].map(text => { const m = text.getScreenCTM();"
+        "return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(m.a, m.b); });"
+    )
+    assert min(browser.run(sizes)) >= 9
 
 
 def test_columns_sort_in_both_directions_and_back(browser: PageBrowser, url: str) -> None:
