@@ -30,11 +30,11 @@ RUN_FILE_POLICY = (
 )
 """Policy of files of run directories. They may come from other users, so they get a separate origin: their scripts
 can neither read the dashboard nor send requests."""
-TREND_POLICY = (
+SCRIPTED_POLICY = (
     f"default-src 'none'; script-src '{script_hash()}'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
     f"{_NOWHERE}"
 )
-"""Policy of trend pages: only the script of the analysis runs."""
+"""Policy of pages of the analysis, also if another user wrote them: only the script of the analysis runs."""
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": f"default-src 'none'; {_NOWHERE}",

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,9 +26,10 @@ from mplab.campaign.state import CampaignTracker
 from mplab.dashboard.files import fingerprint, open_below, read_below
 from mplab.format.campaign import CampaignRecord, CampaignState, CellCounts, ResourceStatus
 from mplab.format.campaignevents import CampaignEvent
-from mplab.format.events import END_OF_TIME_S, Event
+from mplab.format.events import Event
 from mplab.format.manifest import Manifest
 from mplab.format.runevents import RunEvent, RunPlanned
+from mplab.format.times import END_OF_TIME_S, time_of
 from mplab.run.progress import ProgressTracker, RunProgress, is_recent, state_of
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ class _RunReader:
         return {
             "experiment": experiment.name,
             "title": experiment.title or experiment.name,
-            "started": _seconds(manifest.started),
+            "started": started.timestamp() if (started := time_of(manifest.started)) is not None else None,
             "scenarios": tuple(scenario.label for scenario in experiment.scenarios),
             "links": tuple(link.name for link in experiment.links),
             "transports": tuple((look.label, look.title, look.colour) for look in manifest.transports),
@@ -593,15 +593,6 @@ def _words(run: RunEntry) -> str:
 
 def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
-def _seconds(text: str) -> float | None:
-    try:
-        moment = datetime.fromisoformat(text)
-        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
-    return seconds if 0 <= seconds < END_OF_TIME_S else None
 
 
 def _in_time(text: str) -> float:

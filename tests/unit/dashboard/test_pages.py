@@ -21,7 +21,7 @@ from mplab.dashboard.search import search
 from mplab.dashboard.watch import MOST_RUNS, Watcher, disks_of
 from mplab.drivers.phone.adb.quarantine import Quarantine
 from mplab.drivers.phone.adb.server import default_home
-from mplab.format.events import END_OF_TIME_S
+from mplab.format.times import END_OF_TIME_S
 from mplab.run.progress import RECENT_S
 from tests.unit.campaign.nights import T0
 from tests.unit.dashboard.lab import EVIL, Folders

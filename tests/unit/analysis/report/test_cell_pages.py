@@ -16,7 +16,8 @@ from mplab.analysis.record import pageload
 from mplab.analysis.record.pageload import MOST_BYTES, MOST_ENTRIES, PageLoad, page_loads
 from mplab.analysis.record.run import read_run
 from mplab.analysis.report.cellindex import INDEX
-from mplab.analysis.report.cellpage import TAIL_LINES, page_name
+from mplab.analysis.report.cellpage import TAIL_LINES
+from mplab.analysis.report.places import page_name
 from mplab.analysis.report.waterfall import MOST_REQUESTS
 from mplab.analysis.report.write import MOST_SECTIONS
 from tests.unit.analysis.synthetic import PNG, Synthetic
