@@ -166,20 +166,19 @@ def test_keys_reach_all_controls(browser: PageBrowser, url: str) -> None:
         assert tab_stops(browser, lambda text, start=start: text.startswith(start)), start  # type: ignore[misc]
 
 
-def test_enter_opens_all_and_sorts(chromium: ChromiumPage, url: str) -> None:
-    """Only in Chromium: a headless Firefox window has no focus, so that keys reach the page but press no button."""
-    chromium.show(url, width=1300)
+def test_enter_opens_all_and_sorts(browser: PageBrowser, url: str) -> None:
+    browser.show(url, width=1300)
     for name, opened in (("Expand all", True), ("Collapse all", False)):
-        assert tab_stops(chromium, lambda text, name=name: text == name)  # type: ignore[misc]
-        chromium.press("Enter")
-        states = chromium.run("return [...document.querySelectorAll('main details')].map(details => details.open);")
+        assert tab_stops(browser, lambda text, name=name: text == name)  # type: ignore[misc]
+        browser.press("Enter")
+        states = browser.run("return [...document.querySelectorAll('main details')].map(details => details.open);")
         assert set(states) == {opened}
-    assert tab_stops(chromium, lambda text: text == "verdict")
-    chromium.press("Enter")
-    assert chromium.run("return document.querySelector('main table [aria-sort]') !== null;")
-    assert tab_stops(chromium, lambda text: text.startswith("More metrics"))
-    chromium.press("Enter")
-    assert chromium.run("return document.activeElement.parentElement.open;")
+    assert tab_stops(browser, lambda text: text == "verdict")
+    browser.press("Enter")
+    assert browser.run("return document.querySelector('main table [aria-sort]') !== null;")
+    assert tab_stops(browser, lambda text: text.startswith("More metrics"))
+    browser.press("Enter")
+    assert browser.run("return document.activeElement.parentElement.open;")
 
 
 def test_a_link_to_a_folded_source_opens_it(browser: PageBrowser, url: str) -> None:
