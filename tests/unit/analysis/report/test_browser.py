@@ -128,6 +128,21 @@ def test_figures_fit_the_window_or_scroll_and_their_text_can_be_read(browser: Pa
     assert min(browser.run(sizes)) >= 9
 
 
+def test_printed_tables_fit_a4_with_text_of_seven_points(chromium: ChromiumPage, url: str) -> None:
+    chromium.show(url, width=688)  # A4 without margins
+    chromium.session.command("Emulation.setEmulatedMedia", media="print")
+    try:
+        chromium.run(OPEN)
+        cells = (
+            "[...document.querySelectorAll('main td, main th, main td *, main th *')].filter(e => e.checkVisibility())"
+        )
+        sizes = chromium.run(f"return {cells}.map(cell => parseFloat(getComputedStyle(cell).fontSize) * 0.75);")
+        assert min(sizes) >= 6.99
+        assert chromium.run(f"return {cells}.filter(cell => cell.getBoundingClientRect().right > 689).length;") == 0
+    finally:
+        chromium.session.command("Emulation.setEmulatedMedia", media="")
+
+
 def test_columns_sort_in_both_directions_and_back(browser: PageBrowser, url: str) -> None:
     browser.show(url, width=1300)
     before = browser.run(COLUMN)
