@@ -83,9 +83,9 @@ def checks_xml(
     name: str,
     checks: Iterable[Case],
     *,
-    started: float | None,
-    time_s: float,
-    properties: Iterable[tuple[str, str]],
+    started: float | None = None,
+    time_s: float = 0.0,
+    properties: Iterable[tuple[str, str]] = (),
 ) -> str:
     """Return `checks` as JUnit XML: a test suite `name` with one ``testcase`` each, which took no time of its own.
 

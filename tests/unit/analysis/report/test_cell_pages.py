@@ -162,7 +162,7 @@ def test_the_first_page_links_cells_that_do_not_count_and_the_cells_of_each_medi
 def test_rows_of_links_budgets_and_contrasts_lead_to_their_cells(
     synthetic: Callable[..., Synthetic], no_figures: None
 ) -> None:
-    scenarios = [{"label": label, "name": "toy", "parameters": {}} for label in ("a", "b")]
+    scenarios: list[dict[str, Any]] = [{"label": label, "name": "toy", "parameters": {}} for label in ("a", "b")]
     budget = {"metric": "time", "at_most": {"text": "1 s", "value": 1, "unit": "s"}, "links": ["two"]}
     builder = synthetic(
         repetitions=3,
