@@ -387,7 +387,7 @@ def test_a_trend_page_links_to_reports(served: Client, run: str) -> None:
 
 
 def test_the_comparison_of_a_run_is_linked_and_runs_no_script_of_its_own(folders: Folders) -> None:
-    run, other = folders.ended(), folders.ended("other")
+    run, other = folders.ended(), folders.ended(23)
     (folders.runs / f"compare-{run}.html").write_text(f"<p>Changes {EVIL}</p>")
     with client(folders.path) as served:
         link = f'href="/runs/compare-{run}.html"'

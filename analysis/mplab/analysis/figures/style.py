@@ -360,7 +360,7 @@ def name_rows(
 
 def text_size(points: float) -> float:
     """Return a size of text, points, scaled like ``font.size`` by the style; only inside the block of a `Canvas`."""
-    return points * float(matplotlib.rcParams["font.size"]) / STYLE["font.size"]
+    return points * float(matplotlib.rcParams["font.size"]) / float(STYLE["font.size"])
 
 
 def facet_columns(*, named_rows: bool = False) -> int:

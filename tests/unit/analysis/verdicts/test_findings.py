@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -170,7 +171,7 @@ def test_cells_can_be_left_out_of_a_verdict() -> None:
     fast = [0.5 + 0.01 * r for r in range(6)]
     group = group_of({"wifi": [1.0 + 0.01 * r for r in range(8)], "mptcp": [*fast, 1.3, 1.4]})
 
-    def without(*cells: str) -> list[tuple[str, int, float | None]]:
+    def without(*cells: str) -> list[Any]:
         found = find(without_cells([group], cells, 1), DEFAULT).values()
         return [(finding.verdict, finding.pairs, finding.relative) for finding in found]
 
