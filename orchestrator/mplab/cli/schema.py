@@ -248,7 +248,13 @@ def schema_files() -> dict[str, str]:
         RUN_EVENTS: events_schema(RunEvent, "an event of a run"),
         CAMPAIGN_EVENTS: events_schema(CampaignEvent, "an event of a campaign"),
     }
-    return {name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in schemas.items()}
+    identified = {name: _identified(name, schema) for name, schema in schemas.items()}
+    return {name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in identified.items()}
+
+
+def _identified(name: str, schema: Schema) -> Schema:
+    """Return a schema with its ``$id``, a name that leads nowhere: the schemas are in no place of the web."""
+    return {"$schema": schema["$schema"], "$id": f"https://mplab.invalid/{name}", **schema}
 
 
 def write_schemas(directory: Path = DIRECTORY) -> None:

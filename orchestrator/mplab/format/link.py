@@ -177,5 +177,5 @@ def _ways(path: PathCondition) -> PathJson:
 
 
 def interface_title(name: str) -> str:
-    """Return the title of an interface: ``WiFi (wlan0)`` for ``wlan0``; other interfaces are returned unchanged."""
-    return f"{INTERFACE_TITLES[name]} ({name})" if name in INTERFACE_TITLES else name
+    """Return the title of an interface: ``WiFi`` for ``wlan0``; other interfaces are returned unchanged."""
+    return INTERFACE_TITLES.get(name, name)

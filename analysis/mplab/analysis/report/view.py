@@ -108,7 +108,8 @@ class MetricTable:
 class LinkRow:
     """A row of the table of links: requested and measured values of one quantity of a link, over all cells.
 
-    ``within`` is the number of cells within the tolerance (``4 of 5``); ``good``: all of them are.
+    ``within`` is the number of cells within the tolerance (``4 of 5``); ``good``: all of them are; ``outside``: IDs of
+    the others.
     """
 
     link: str
@@ -119,6 +120,7 @@ class LinkRow:
     extremes: str
     within: str
     good: bool
+    outside: tuple[str, ...]
 
 
 def metric_tables(analysis: Analysis, findings: Mapping[GroupKey, PairFinding]) -> list[MetricTable]:
@@ -492,7 +494,7 @@ def _link_row(run: Run, rows: Sequence[Measurement]) -> LinkRow:
     unit = "ms" if first.kind == "rtt" else "kbit/s"
     values = [m.measured for m in rows]
     tolerance = tolerance_of(run, first.kind)
-    inside = sum(abs(m.deviation) <= tolerance for m in rows)
+    outside = tuple(m.cell for m in rows if abs(m.deviation) > tolerance)
     return LinkRow(
         link=first.link,
         interface=interface_title(first.interface),
@@ -500,8 +502,9 @@ def _link_row(run: Run, rows: Sequence[Measurement]) -> LinkRow:
         asked=number(first.asked),
         median=number(float(np.median(values))),
         extremes=spread(min(values), max(values)),
-        within=f"{inside} of {len(rows)}",
-        good=inside == len(rows),
+        within=f"{len(rows) - len(outside)} of {len(rows)}",
+        good=not outside,
+        outside=outside,
     )
 
 
