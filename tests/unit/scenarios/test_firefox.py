@@ -66,7 +66,9 @@ def visit(make_cell: Callable[..., Any], events: list[dict[str, Any]], *, reused
     """Return the cell after a load of `wiki`; the requests `reused` used connections from before."""
     for event in events:
         if event["method"] == "Network.responseReceived":
-            event["params"]["response"]["connectionReused"] = event["params"]["requestId"] in reused
+            response = event["params"]["response"]
+            del response["connectionId"]
+            response["connectionReused"] = event["params"]["requestId"] in reused
     scenario, cell = load_scenario("firefox"), make_cell(ui=PlaybackUi(events))
     parameters = scenario.parameters.model_validate({"sites": ["wiki"], "think": "0 s"})
     cell.run(scenario, parameters)
