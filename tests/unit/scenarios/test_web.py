@@ -190,6 +190,19 @@ def test_on_android_each_browser_is_an_app_of_its_own_scenario(problems: Callabl
     assert "found 'firefox'. Allowed: chromium" in problem
 
 
+def test_manifests_have_conditions_that_are_not_the_default(web: SimpleNamespace) -> None:
+    recorded = parameters(web, http="h1", tls=False, browser="firefox").model_dump(mode="json")
+    assert recorded == {
+        "sites": ["wiki"],
+        "http": "h1",
+        "tls": False,
+        "loads": 1,
+        "settle": "0 s",
+        "browser": "firefox",
+    }
+    assert list(parameters(web).model_dump(mode="json")) == ["sites", "http", "loads", "settle"]
+
+
 def test_without_round_trip_time_pages_are_estimated_faster(web: SimpleNamespace) -> None:
     near, usual = parameters(web, origin_rtt="none"), parameters(web)
     assert web.scenario.SCENARIO.estimate_s(near) < web.scenario.SCENARIO.estimate_s(usual)

@@ -23,10 +23,11 @@ def store(context: Context, browser: str, name: str, events: Sequence[Event]) ->
     Raises:
         StepError: the converter to HAR failed.
     """
+    content: object
     if browser == "firefox":
         path, content = context.cell_dir / "network" / f"{name}.json", events
     else:
-        har = har_from_events(events, node=context.tools.node, appium_dir=context.tools.node_modules.parent)
-        path, content = context.cell_dir / "har" / f"{name}.har", har
+        path = context.cell_dir / "har" / f"{name}.har"
+        content = har_from_events(events, node=context.tools.node, appium_dir=context.tools.node_modules.parent)
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(content))
