@@ -74,7 +74,7 @@ def doubts_about(experiment: Experiment) -> Iterator[str]:
 def programs_of_run(experiment: Experiment) -> list[Program]:
     """Return the programs for a run's scenarios, phone and routers; those that every lab needs are not added."""
     scenarios = catalog().on(experiment.lab)
-    programs = [program for use in experiment.scenarios for program in programs_of(scenarios[use.name])]
+    programs = [program for use in experiment.scenarios for program in programs_of(scenarios[use.name], use.parameters)]
     return [*programs, *programs_of_lab(experiment.lab)]
 
 
