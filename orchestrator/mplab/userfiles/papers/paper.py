@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from mplab.base.errors import InputError
 from mplab.base.places import EXPERIMENTS
 from mplab.base.suggest import did_you_mean, show, unknown
 from mplab.format.names import FileModel, Name, pattern_schema, text_like
 from mplab.userfiles.experiments.experiment import CellsFile, StopFile, Use
-from mplab.userfiles.strict.check import Checker, raise_lines
+from mplab.userfiles.strict.check import Checker, check_kind, raise_lines
 from mplab.userfiles.strict.yaml import Document, load_yaml
 
 CATALOGUE = EXPERIMENTS / "papers"
@@ -63,7 +63,9 @@ class FormsFile(FileModel):
 class RowFile(FileModel):
     """A figure, table or number of results in a paper, and what mplab has for it."""
 
-    id: RowId = Field(description="The paper, and figN, tableN or secN.N; a letter for a panel, -letter for a part of a text: 'han2015-fig6'.")
+    id: RowId = Field(
+        description="The paper, then figN, tableN or secN.N, and a letter for a panel or -letter for a part of a text."
+    )
     place: str = Field(min_length=1, description="Place in the paper.")
     shows: str = Field(min_length=1, description="Subject of the figure or table.")
     numbers: str = Field(min_length=1, description="Results of the paper.")
@@ -97,7 +99,7 @@ class PaperFile(FileModel):
         description="Format of this file."
     )
     paper: Name = Field(description="Short name of the paper.")
-    experiments: dict[Name, FormsFile] = Field(
+    forms: dict[Name, FormsFile] = Field(
         {}, description="Experiment → its forms. Each experiment is in the file of one paper only."
     )
     rows: tuple[RowFile, ...] = Field(min_length=1, description="Figures, tables and numbers, in the paper's order.")
@@ -169,12 +171,13 @@ def load_catalogue(folder: Path = CATALOGUE, experiments: Path = EXPERIMENTS) ->
     named: dict[str, tuple[Checker, int]] = {}
     for path in sorted(folder.glob("*.yaml")):
         document = load_yaml(path)
+        check_kind(document, "paper")
         checker = Checker(document)
         file = checker.model(PaperFile, document.data)
         if file is not None:
             _check(checker, file, path, experiments, forms)
             papers.append(Paper(file.paper, file.rows))
-            forms |= {name: _forms(document, name) for name in file.experiments}
+            forms |= {name: _forms(document, name) for name in file.forms}
             for index, row in enumerate(file.rows):
                 if row.experiment:
                     named.setdefault(row.experiment, (checker, index))
@@ -182,7 +185,7 @@ def load_catalogue(folder: Path = CATALOGUE, experiments: Path = EXPERIMENTS) ->
     if not lines:
         for experiment, (checker, index) in named.items():
             if experiment not in forms:
-                checker.add(("rows", index, "experiment"), f"'{experiment}' has no forms: add it to 'experiments'")
+                checker.add(("rows", index, "experiment"), f"'{experiment}' has no forms: add it to 'forms'")
                 lines += checker.lines()
     raise_lines(list(dict.fromkeys(lines)))
     return Catalogue(tuple(papers), forms)
@@ -194,11 +197,11 @@ def _check(
     if file.paper != path.stem:
         checker.add(("paper",), f"found '{file.paper}', the name of the file is needed: '{path.stem}'")
     known = [experiment.stem for experiment in sorted(experiments.glob("*.yaml"))]
-    for name in file.experiments:
+    for name in file.forms:
         if name in forms:
-            checker.add(("experiments", name), f"the forms of '{name}' are in the file of another paper, too")
+            checker.add(("forms", name), f"the forms of '{name}' are in the file of another paper, too")
         if name not in known:
-            checker.add(("experiments", name), unknown("experiment", name, known))
+            checker.add(("forms", name), unknown("experiment", name, known))
     ids: set[str] = set()
     for index, row in enumerate(file.rows):
         if row.id in ids:
@@ -212,8 +215,4 @@ def _check(
 
 def _forms(document: Document, name: str) -> dict[Form, dict[str, Any]]:
     """Return form → keys of the experiment file, as the catalogue has them."""
-    return {form: dict(document.data["experiments"][name][form]) for form in FORMS}
-
-
-MODELS: tuple[type[BaseModel], ...] = (PaperFile, FormsFile, FormFile, RowFile)
-"""Models of the file, for its schema."""
+    return {form: dict(document.data["forms"][name][form]) for form in FORMS}
