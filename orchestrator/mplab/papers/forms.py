@@ -66,11 +66,11 @@ def plan_parts(
         LabNotReadyError: no transport of an experiment can run here.
         MplabError: a file cannot be written.
     """
-    wanted = dict.fromkeys(row.experiment for row in rows if row.experiment)
+    wanted = dict.fromkeys(name for row in rows for name in row.experiments)
     jobs = []
     for experiment in wanted:
         file = write_form(experiment, form, catalogue.forms[experiment][form], folder)
-        mine = tuple(row for row in rows if row.experiment == experiment)
+        mine = tuple(row for row in rows if experiment in row.experiments)
         jobs.append(PlannedJob(experiment, mine, file, plan_experiment(load(file), runs)))
     return [Part(number, tuple(part)) for number, part in enumerate(_divided(jobs, part_s), 1)]
 

@@ -124,7 +124,7 @@ def _judged(
     result = results.get(row.experiment)
     if result is None:
         return JudgedRow(row, "not run yet")
-    claims = tuple(judged.get((row.experiment, row.id), ()))
+    claims = tuple(claim for experiment in row.experiments for claim in judged.get((experiment, row.id), ()))
     recorded = any(claim.outcome.verdict in VERDICTS for claim in claims)
     return JudgedRow(row, "verdict" if recorded else "data", result, claims)
 
@@ -277,13 +277,14 @@ def _claim(claim: JudgedClaim) -> Iterator[str]:
     about = f" ({_plain(result.claimed)}{width})" if result.claimed else ""
     yield from _wrapped(f"**{_plain(result.text)}**{about}: {outcome.verdict}{sure}.")
     yield ""
-    shown = [finding for finding in outcome.findings if finding.verdict in VERDICTS][:MOST_FINDINGS]
+    pairs = list(zip(outcome.findings, result.found, strict=True))
+    shown = [(finding, found) for finding, found in pairs if finding.verdict in VERDICTS][:MOST_FINDINGS]
     if shown:
         yield "| group | ours | 95 % interval | n | p | corrected | verdict |"
         yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
-        for finding in shown:
+        for finding, found in shown:
             cells = [
-                _group(finding),
+                _group(found),
                 _amount(finding.estimate, finding.unit),
                 _interval_words(finding),
                 " / ".join(map(str, finding.cells)) or DASH,
@@ -305,10 +306,10 @@ def _claim(claim: JudgedClaim) -> Iterator[str]:
         yield ""
 
 
-def _group(finding: ClaimFinding) -> str:
-    words = [finding.scenario, finding.link, *(value for _, value in finding.labels)]
-    against = finding.baseline.transport.label if finding.baseline else ""
-    return " · ".join(_plain(word) for word in (*words, against) if word) or "all"
+def _group(found: FindingResult) -> str:
+    words = [found.scenario, found.link, *found.labels.values()]
+    against = [f"against {found.against}"] if found.against else []
+    return " · ".join(_plain(word) for word in (*words, *against) if word) or "all"
 
 
 def _amount(value: float | None, unit: str) -> str:

@@ -25,7 +25,7 @@ FORMAT = 1
 Form = Literal["quick", "full"]
 FORMS: tuple[Form, ...] = ("quick", "full")
 
-_ROW = re.compile(r"[a-z]+[0-9]{4}-(fig|table|sec)[0-9]+(\.[0-9]+)*[a-z]?(-[a-z])?")
+_ROW = re.compile(r"[a-z]+[0-9]{4}-(fig|table|sec)[0-9]+(\.[0-9]+)*[a-z]{0,2}(-[a-z])?")
 RowId = Annotated[
     str,
     text_like(_ROW, "row", "the paper, then figN, tableN or secN.N are needed, like 'han2015-fig6'"),
@@ -64,12 +64,13 @@ class RowFile(FileModel):
     """A figure, table or number of results in a paper, and what mplab has for it."""
 
     id: RowId = Field(
-        description="The paper, then figN, tableN or secN.N, and a letter for a panel or -letter for a part of a text."
+        description="The paper, then figN, tableN or secN.N, and letters for panels, or -letter for a part of a text."
     )
     place: str = Field(min_length=1, description="Place in the paper.")
     shows: str = Field(min_length=1, description="Subject of the figure or table.")
     numbers: str = Field(min_length=1, description="Results of the paper.")
     experiment: Name | None = Field(None, description="Experiment of ours that repeats it.")
+    also: tuple[Name, ...] = Field((), description="Further experiments with claims about it.")
     figures: dict[str, str] = Field(
         {}, description="Figures of ours in its shape: name → pattern of the names of its drawings."
     )
@@ -85,9 +86,14 @@ class RowFile(FileModel):
             raise ValueError("'cannot' excludes 'experiment' and 'missing'")
         if not (self.cannot or self.experiment or self.missing):
             raise ValueError("'experiment', 'missing' or 'cannot' is needed")
-        if self.figures and not self.experiment:
-            raise ValueError("'figures' needs 'experiment', whose runs they show")
+        if (self.figures or self.also) and not self.experiment:
+            raise ValueError(f"'{'figures' if self.figures else 'also'}' needs 'experiment'")
         return self
+
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        """Return the experiments that repeat the row, the one with its figures first."""
+        return (self.experiment, *self.also) if self.experiment else ()
 
 
 class PaperFile(FileModel):
@@ -133,11 +139,11 @@ class Catalogue:
     @property
     def experiments(self) -> tuple[str, ...]:
         """Return the experiments that rows name, in the order of the rows."""
-        return tuple(dict.fromkeys(row.experiment for row in self.rows if row.experiment))
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.experiments))
 
     def of_experiment(self, experiment: str) -> tuple[RowFile, ...]:
         """Return the rows that an experiment repeats."""
-        return tuple(row for row in self.rows if row.experiment == experiment)
+        return tuple(row for row in self.rows if experiment in row.experiments)
 
     def chosen(self, names: tuple[str, ...]) -> tuple[RowFile, ...]:
         """Return the rows that `names` names by paper or by id, in the catalogue's order; without names, all.
@@ -179,8 +185,8 @@ def load_catalogue(folder: Path = CATALOGUE, experiments: Path = EXPERIMENTS) ->
             papers.append(Paper(file.paper, file.rows))
             forms |= {name: _forms(document, name) for name in file.forms}
             for index, row in enumerate(file.rows):
-                if row.experiment:
-                    named.setdefault(row.experiment, (checker, index))
+                for name in row.experiments:
+                    named.setdefault(name, (checker, index))
         lines += checker.lines()
     if not lines:
         for experiment, (checker, index) in named.items():
@@ -209,8 +215,10 @@ def _check(
         ids.add(row.id)
         if not row.id.startswith(f"{file.paper}-"):
             checker.add(("rows", index, "id"), f"'{row.id}' is not of the paper '{file.paper}'")
-        if row.experiment and row.experiment not in known:
-            checker.add(("rows", index, "experiment"), unknown("experiment", row.experiment, known))
+        for name in row.experiments:
+            if name not in known:
+                key = "experiment" if name == row.experiment else "also"
+                checker.add(("rows", index, key), unknown("experiment", name, known))
 
 
 def _forms(document: Document, name: str) -> dict[Form, dict[str, Any]]:
