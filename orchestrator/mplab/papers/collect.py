@@ -36,7 +36,7 @@ _NUMBER = re.compile(r"(?<![\w#.])-?\d+\.\d{2,}(?![\w.])")
 
 
 @dataclass(frozen=True)
-class Collected:
+class CompactResult:
     """The compact result of a run, and its drawings: file name → SVG."""
 
     result: PaperResult
@@ -67,7 +67,7 @@ def newest_runs(runs: Path, catalogue: Catalogue) -> list[Path]:
     return sorted(newest.values())
 
 
-def collect(run_dir: Path, catalogue: Catalogue) -> Collected:
+def collect(run_dir: Path, catalogue: Catalogue) -> CompactResult:
     """Extract the compact result of a run.
 
     Args:
@@ -107,10 +107,10 @@ def collect(run_dir: Path, catalogue: Catalogue) -> Collected:
         groups=tuple(_groups(analysis, {outcome.claim.metric for outcome in claimed})),
         figures=tuple(figures),
     )
-    return Collected(result, drawings)
+    return CompactResult(result, drawings)
 
 
-def write(collected: Collected, folder: Path) -> list[Path]:
+def write(collected: CompactResult, folder: Path) -> list[Path]:
     """Write a result and its drawings below `folder`; drawings of an earlier run in the same form are removed.
 
     Raises:

@@ -36,7 +36,7 @@ class PlannedJob:
 
 
 @dataclass(frozen=True)
-class Part:
+class PlanPart:
     """A part of the papers' experiments that one campaign runs."""
 
     number: int
@@ -50,7 +50,7 @@ class Part:
 
 def plan_parts(
     catalogue: Catalogue, rows: Sequence[RowFile], form: Form, folder: Path, *, runs: Path, part_s: float
-) -> list[Part]:
+) -> list[PlanPart]:
     """Write the experiment files of a form, plan them, and divide them into parts.
 
     Args:
@@ -72,7 +72,7 @@ def plan_parts(
         file = write_form(experiment, form, catalogue.forms[experiment][form], folder)
         mine = tuple(row for row in rows if experiment in row.experiments)
         jobs.append(PlannedJob(experiment, mine, file, plan_experiment(load(file), runs)))
-    return [Part(number, tuple(part)) for number, part in enumerate(_divided(jobs, part_s), 1)]
+    return [PlanPart(number, tuple(part)) for number, part in enumerate(_divided(jobs, part_s), 1)]
 
 
 def _divided(jobs: Iterable[PlannedJob], part_s: float) -> list[list[PlannedJob]]:
@@ -115,7 +115,7 @@ def _with_parameters(use: Any, changed: Mapping[str, Mapping[str, object]]) -> A
     return {name: parameters} if parameters else name
 
 
-def write_campaign(part: Part, form: Form, folder: Path) -> Path:
+def write_campaign(part: PlanPart, form: Form, folder: Path) -> Path:
     """Write the campaign file of a part in `folder`. Return its path, which is the same for the same jobs.
 
     Raises:

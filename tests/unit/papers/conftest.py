@@ -23,7 +23,7 @@ NOT_HERE: dict[str, Any] = {
     "figure": "some2020-fig2",
     "not_measurable": "there is no model of energy",
 }
-ROWS = (
+ROWS: tuple[dict[str, Any], ...] = (
     {"experiment": "toy", "figures": {"box": "*-time", "links": "*"}, "why": "our links are faster"},
     {"experiment": "toy", "missing": "a model of energy", "unclaimed": "not shown if there are claims"},
     {"missing": "coupled congestion control"},

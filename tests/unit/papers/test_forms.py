@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from mplab.campaign import executing
-from mplab.papers.forms import Part, plan_parts, write_campaign
+from mplab.papers.forms import PlanPart, plan_parts, write_campaign
 from mplab.userfiles.papers.paper import Form, load_catalogue
 from mplab.userfiles.strict.yaml import load_yaml
 
@@ -16,12 +16,12 @@ OWN = load_catalogue()
 NIGHT_S, QUICK_S = 8 * 3600.0, 95 * 60.0
 
 
-Parts = Callable[..., list[Part]]
+Parts = Callable[..., list[PlanPart]]
 
 
 @pytest.fixture
 def parts(tmp_path: Path) -> Parts:
-    def make(form: Form, *names: str, part_s: float = NIGHT_S) -> list[Part]:
+    def make(form: Form, *names: str, part_s: float = NIGHT_S) -> list[PlanPart]:
         folder = tmp_path / form
         return plan_parts(OWN, OWN.chosen(names), form, folder, runs=tmp_path / "runs", part_s=part_s)
 

@@ -16,7 +16,7 @@ from mplab.cli.verbs.experiments.campaign import CAMPAIGNS, CampaignsOption
 from mplab.cli.verbs.experiments.campaign import execute as execute_campaign
 from mplab.format.units import parse_duration_s
 from mplab.papers import collect as collecting
-from mplab.papers.forms import Part, plan_parts, write_campaign
+from mplab.papers.forms import PlanPart, plan_parts, write_campaign
 from mplab.papers.page import judge, read_results
 from mplab.papers.page import page as page_text
 from mplab.run.run_directory import RUNS
@@ -200,7 +200,7 @@ def _form(*, quick: bool) -> Form:
     return "quick" if quick else "full"
 
 
-def _parts(names: list[str] | None, *, quick: bool, part_time: str, runs: Path, folder: Path) -> list[Part]:
+def _parts(names: list[str] | None, *, quick: bool, part_time: str, runs: Path, folder: Path) -> list[PlanPart]:
     """Return the parts of the plan, whose files are written to `folder`.
 
     Raises:
