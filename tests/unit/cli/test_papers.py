@@ -57,7 +57,8 @@ def test_what_cannot_be_done_is_refused(
     assert message in str(caught.value)
 
 
-def test_an_interrupted_campaign_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("phase", ["killed", "interrupted"])
+def test_a_campaign_that_did_not_end_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phase: str) -> None:
     monkeypatch.chdir(tmp_path)
     executed: list[str] = []
 
@@ -66,14 +67,13 @@ def test_an_interrupted_campaign_is_continued(tmp_path: Path, monkeypatch: pytes
         return directory.read_state()
 
     monkeypatch.setattr(executing, "execute", execute)
-    first = CliRunner().invoke(app, ["papers", "run", "han2015-fig5"])
-    assert first.exit_code == 0, first.output
-    monkeypatch.setattr("mplab.campaign.night.Night.can_resume", property(lambda _: True))
     invoke("run", "han2015-fig5")
-    assert len(executed) == 2
+    monkeypatch.setattr("mplab.campaign.night.Night.phase", phase)
+    invoke("run", "han2015-fig5")
     assert len(set(executed)) == 1
-    monkeypatch.setattr("mplab.campaign.night.Night.can_resume", property(lambda _: False))
+    monkeypatch.setattr("mplab.campaign.night.Night.phase", "finished")
     invoke("run", "han2015-fig5")
+    assert len(executed) == 3
     assert len(set(executed)) == 2
 
 

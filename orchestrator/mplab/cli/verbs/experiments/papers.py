@@ -138,7 +138,7 @@ def run(
         raise InputError(f"--part {part}: the plan has {counted(len(parts), 'part')}; 'mplab papers plan' shows them")
     file = write_campaign(parts[part - 1], _form(quick=quick), folder)
     directory = executing.newest_of(file, campaigns)
-    if directory is None or not executing.read(directory).can_resume:
+    if directory is None or executing.read(directory).phase not in {"killed", "interrupted"}:
         directory = executing.begin(executing.plan(file, runs), runs=runs, campaigns=campaigns)
     else:
         err.print(f"continues {directory.path}", markup=False, soft_wrap=True)
