@@ -188,6 +188,20 @@ def test_losses_of_the_papers_are_towards_the_phone(name: str, wifi: float, lte:
     assert link.wifi.up.loss_percent == link.lte.up.loss_percent == 0
 
 
+def test_a_queue_holds_after_each_change() -> None:
+    link = load_link("walking", LINKS).with_queue(Queue("packets", 50))
+    assert {condition.down.queue for _, condition in link.conditions()} == {Queue("packets", 50)}
+    assert len(list(link.conditions())) > 20
+
+
+def test_a_middlebox_is_on_one_path() -> None:
+    link = load_link("middlebox-lte", LINKS)
+    assert set(link.stripped) == {"rmnet0"}
+    assert not load_link("baseline", LINKS).stripped
+    assert link.lte.up.to_linkem()["middlebox"] == link.lte.down.to_linkem()["middlebox"] == "strip-mptcp"
+    assert str(link.lte).endswith("middlebox strip-mptcp")
+
+
 def test_internet_paths_vary_by_3_ms() -> None:
     path = load_link("internet-loss-sweep-0", LINKS).wifi
     assert math.hypot(path.down.jitter_ms, path.up.jitter_ms) == pytest.approx(3, abs=0.01)
