@@ -172,15 +172,13 @@ class Mptcp(Transport):
 
         No connection may have fallen back to plain TCP. Initial subflows must be on the primary path. A long connection
         must have at least `expected_subflows` subflows. Effects of outages are excused, and lost handshakes of subflows
-        on paths that lose packets.
-        Behind a middlebox that removes the options, the reverse must be true: connections fall back, or have no subflow
-        there.
+        on paths that lose packets. Behind a middlebox that removes the options, the reverse must be true: connections
+        fall back, or have no subflow there.
         """
         reasons = self.check_active(evidence.active)
         fallbacks = {c: n for c in _FALLBACK_COUNTERS if (n := evidence.phone_counters.get(c, 0))}
-        if (
-            fallbacks and not self._falls_back and not evidence.disturbances.outages
-        ):  # with outages, each connection is judged by its start
+        # With outages, each connection is judged by its start.
+        if fallbacks and not self._falls_back and not evidence.disturbances.outages:
             counts = ", ".join(f"{name} {count}" for name, count in fallbacks.items())
             reasons.append(f"the kernel counted fall-backs to plain TCP: {counts}")
         return reasons + (self._prove_captured(evidence) if evidence.captured else [])
