@@ -49,7 +49,7 @@ def judge_active(active: ActiveCheck, treatment: Treatment) -> list[str]:
     most = treatment.sockets.receive_buffer_bytes
     if most is not None and not 0 < (found := active.get("receive_buffer_bytes", 0)) <= most:
         shown = f"{found} bytes" if found else "an unknown size"
-        reasons.append(f"the receive buffer of the agent's sockets has {shown}, at most {most} was requested")
+        reasons.append(f"the receive buffer of the phone's sockets has {shown}, at most {most} was requested")
     return reasons
 
 

@@ -75,13 +75,13 @@ INVALID: dict[str, tuple[Arrange, str, list[str], bool]] = {
     "receive buffer": (
         active(receive_buffer_bytes=131_072),
         "sptcp-wifi: {receive_buffer: 64 KiB}",
-        ["the receive buffer of the agent's sockets has 131072 bytes, at most 65536 was requested"],
+        ["the receive buffer of the phone's sockets has 131072 bytes, at most 65536 was requested"],
         False,
     ),
     "unknown receive buffer": (
         active(),
         "sptcp-wifi: {receive_buffer: 64 KiB}",
-        ["the receive buffer of the agent's sockets has an unknown size"],
+        ["the receive buffer of the phone's sockets has an unknown size"],
         False,
     ),
     "proxy's congestion control": (
