@@ -91,6 +91,8 @@ class ActiveCheck(TypedDict, total=False):
     """Interfaces of a session's paths."""
     plain: bool
     congestion_control: str
+    receive_buffer_bytes: int
+    """Largest receive buffer of a socket at the end of the check (SO_RCVBUF)."""
 
 
 class SessionSummary(TypedDict, total=False):

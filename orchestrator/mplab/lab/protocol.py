@@ -18,6 +18,7 @@ from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
 from mplab.drivers.ui import AppUi, BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
+from mplab.format.sockets import SocketSettings
 
 if TYPE_CHECKING:
     from mplab.base.browser.tab import DevTools
@@ -192,11 +193,12 @@ class Lab(Protocol):
     def open_sound(self, log: Path) -> SoundCard:
         """Return the phone's sound card, whose context is not yet entered; its programs log to `log`."""
 
-    def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
+    def set_up_transport(self, transport: Transport, *, sockets: SocketSettings, logs: Path, undo: UndoStack) -> Agent:
         """Prepare phone and proxy for a transport. Return the agent, which is not started yet.
 
         Args:
             transport: transport that carries the TCP connections of the phone's apps.
+            sockets: settings of the sockets of agent and proxy, and of the origin's as far as the lab can set them.
             logs: folder for the agent's logs.
             undo: every change registers its undo here before it is made.
         """

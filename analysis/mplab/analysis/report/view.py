@@ -39,6 +39,7 @@ from mplab.analysis.verdicts.wording import claimed_words, count_words, estimate
 from mplab.format.experiment import TransportRecord
 from mplab.format.link import interface_title
 from mplab.format.runevents import CellRetried
+from mplab.format.units import format_size
 
 MAX_COMMIT = 12
 BETTER_WORDS = {"lower": "lower is better", "higher": "higher is better", "neither": ""}
@@ -284,6 +285,7 @@ def circumstances(run: Run) -> list[tuple[str, list[tuple[str, str]]]]:
         ("Seed", str(experiment.seed)),
         ("Repetitions", str(experiment.repetitions)),
         ("Congestion control", ", ".join(_controls(run)) or experiment.congestion_control),
+        *([("Receive buffer", format_size(size))] if (size := experiment.receive_buffer_bytes) else []),
         ("Capture", experiment.capture),
         ("Retries", str(experiment.retries)),
         ("Tolerance", _tolerances(run)),
@@ -522,14 +524,16 @@ def _controls(run: Run) -> list[str]:
 
 def _other_controls(run: Run) -> list[str]:
     """Return a warning for each node whose sockets did not use the requested congestion control in ok cells."""
-    requested = run.manifest.experiment.congestion_control
-    counts: Counter[tuple[str, str]] = Counter()
+    experiment = run.manifest.experiment
+    counts: Counter[tuple[str, str, str]] = Counter()
     for cell in run.cells:
         if cell.ok and cell.record is not None:
-            counts.update(cell.record.congestion_control.known().items())
+            requested = experiment.congestion_control_of(cell.record.spec.transport)
+            known = cell.record.congestion_control.known()
+            counts.update((node, name, requested) for node, name in known.items())
     return [
         f"The {node} used {name} congestion control in {plural(count, 'ok cell')}; {requested} was requested."
-        for (node, name), count in sorted(counts.items())
+        for (node, name, requested), count in sorted(counts.items())
         if name and name != requested
     ]
 

@@ -75,7 +75,13 @@ class Evidence:
 
 
 class Transport(ABC):
-    """Carries one phone's connections to the proxy, with the options that the experiment gives to the transport."""
+    """Carries one phone's connections to the proxy, with the options that the experiment gives to the transport.
+
+    Attributes:
+        stripped: interfaces of the phone behind whose paths a middlebox removes the options of Multipath TCP.
+    """
+
+    stripped: Collection[str] = ()
 
     @property
     @abstractmethod

@@ -66,9 +66,10 @@ def doubts_about(experiment: Experiment) -> Iterator[str]:
     if experiment.lab.real:
         return
     with suppress(OSError):  # the kernel may hide its settings
-        problem = congestion.problem_with(experiment.congestion_control)
-        if problem is not None:
-            yield f"congestion_control: {problem.text}. To change this: {problem.remedy}"
+        for name in dict.fromkeys(experiment.sockets(use.label).congestion_control for use in experiment.transports):
+            problem = congestion.problem_with(name)
+            if problem is not None:
+                yield f"congestion_control: {problem.text}. To change this: {problem.remedy}"
 
 
 def programs_of_run(experiment: Experiment) -> list[Program]:

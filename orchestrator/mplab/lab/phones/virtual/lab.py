@@ -44,6 +44,7 @@ class VirtualLab(BaseLab):
         super().__init__(settings)
         self._router: BootedMachine | None = None
         self._facts: dict[str, dict[str, str]] = {}
+        self._pinned = ""
         self.nodes: dict[str, Node] = {}
         self.endpoints = topology.endpoints()
 
@@ -74,8 +75,7 @@ class VirtualLab(BaseLab):
             networks=self.servers.networks,
             redirects=not self._use.android,
         )
-        for node in self.nodes.values():
-            self._pin_congestion_control(node)
+        self.use_congestion_control(self.congestion_control)
         for machine in routers.values():
             self._boot_router(machine)
 
@@ -91,14 +91,18 @@ class VirtualLab(BaseLab):
         self._stack.callback(self._router.stop)
         self._router.start()
 
-    def _pin_congestion_control(self, node: Node) -> None:
-        """Set the default congestion control of a node, for programs that do not set their own (nginx, curl).
+    def use_congestion_control(self, algorithm: str) -> None:
+        """Set the default congestion control of all nodes, for programs that do not set their own (nginx, curl).
 
-        If the host does not allow the experiment's algorithm in a namespace, use reno. Agent and proxy set the
-        algorithm of their own sockets.
+        If the host does not allow the algorithm in a namespace, use reno. Agent and proxy set the algorithm of their
+        own sockets. Connections that a server accepts later use the new default.
         """
+        if algorithm == self._pinned:
+            return
         knob = "/proc/sys/net/ipv4/tcp_congestion_control"
-        node.run(["sh", "-c", f"echo {self.congestion_control} > {knob} 2>/dev/null || echo reno > {knob}"])
+        for node in self.nodes.values():
+            node.run(["sh", "-c", f"echo {algorithm} > {knob} 2>/dev/null || echo reno > {knob}"])
+        self._pinned = algorithm
 
     def _start_services(self) -> None:
         nodes = self.nodes
