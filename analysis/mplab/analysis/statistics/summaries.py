@@ -60,11 +60,6 @@ class Pooled:
     median: Estimate
     effective: float
 
-    @property
-    def values(self) -> tuple[float, ...]:
-        """Return all values of the cell, at least one."""
-        return (self.value,)
-
 
 @dataclass(frozen=True)
 class UnpairedComparison:
