@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+import scipy
 
 from mplab.analysis.statistics.effects import (
     CONFIDENCE,
@@ -128,8 +128,8 @@ def expanded(statistics: Sample, value: float, cells: int) -> Interval | None:
     """
     if cells < MIN_FOR_INTERVAL:
         return None
-    reach = math.sqrt(cells / (cells - 1)) * float(stats.t.ppf((1 + CONFIDENCE) / 2, cells - 1))
-    tail = float(stats.norm.sf(reach))
+    reach = math.sqrt(cells / (cells - 1)) * float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, cells - 1))
+    tail = float(scipy.stats.norm.sf(reach))
     low, high = (float(end) for end in np.quantile(statistics, (tail, 1 - tail)))
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
