@@ -27,6 +27,7 @@ from mplab.format.names import VIRTUAL_NAME, FileModel, Name, VariableName
 from mplab.format.units import DurationS, Percent
 from mplab.userfiles.experiments.budgets import BudgetsByMetric
 from mplab.userfiles.experiments.claims import ClaimFile
+from mplab.userfiles.experiments.transport import ROUTES, ViaOptions
 from mplab.userfiles.labs.labuse import LabUse
 from mplab.userfiles.links.link import InlineLinkFile
 from mplab.userfiles.strict.yaml import Document
@@ -281,12 +282,20 @@ class TransportUse:
     sessions: bool = False
     """True if application connections share long-lived connections to the proxy, one per interface."""
 
+    @property
+    def direct(self) -> bool:
+        """Return whether the applications' sockets use the transport to the origin, without agent and proxy."""
+        return isinstance(self.options, ViaOptions) and self.options.via == "direct"
+
     def record(self) -> TransportRecord:
-        """Return the transport as in manifest.json."""
+        """Return the transport as in manifest.json. The default route is left out, as in records of older versions."""
         options = self.options.model_dump(mode="json") if self.options is not None else {}
+        if not self.direct:
+            options.pop("via", None)
         return TransportRecord(
-            self.label, self.name, options, self.colour, self.marker, self.title, self.paths, self.sessions
-        )
+            self.label, self.name, options, self.colour, self.marker, self.title, self.paths, self.sessions,
+            ROUTES["direct" if self.direct else "proxy"],
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -316,6 +325,11 @@ class Experiment(ExperimentBase):
     """Variables with their values in force."""
     given: Mapping[str, Any] = field(default_factory=dict)
     """Variables that were set outside the file, with their values."""
+
+    @property
+    def direct_multipath(self) -> bool:
+        """Return whether applications and origin need Multipath TCP sockets: a direct transport over several paths."""
+        return any(use.direct and len(use.paths) > 1 for use in self.transports)
 
     def scenario(self, label: str) -> ScenarioUse:
         """Return the scenario with this label. Raises KeyError."""
