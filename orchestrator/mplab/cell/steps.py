@@ -371,7 +371,9 @@ class Capture(Step):
     def start(self) -> None:
         """Start the packet captures."""
         attempt, job = self.attempt, self.attempt.job
-        self._captures = Captures(attempt.lab.capture_points(direct=job.transport.direct), job.experiment.capture, job.directory)
+        self._captures = Captures(
+            attempt.lab.capture_points(direct=job.transport.direct), job.experiment.capture, job.directory
+        )
         attempt.undo.register("captures", self._captures.stop)  # for captures that `finish` could not stop
         self._captures.start()
 

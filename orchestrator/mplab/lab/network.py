@@ -12,7 +12,6 @@ from mplab.drivers.transport.redirect import nft_rules
 from mplab.format.sites import DNS_ADDRESS
 from mplab.lab import topology
 
-
 RESOLV_CONF = "resolv.conf"
 _MULTIPATH_SERVERS = ("proxy", "origin")
 """Nodes that accept subflows of the phone."""

@@ -224,6 +224,8 @@ def phone_route_commands(primary: str) -> list[str]:
 
     Packets from an interface's address use a table of their own, with a default route over that interface.
     """
-    rules = [f"rule add from {address} table {table} priority {table}"
-        for address, table in zip(PHONE_INTERFACES.values(), ROUTE_TABLES.values(), strict=True)]
+    rules = [
+        f"rule add from {address} table {table} priority {table}"
+        for address, table in zip(PHONE_INTERFACES.values(), ROUTE_TABLES.values(), strict=True)
+    ]
     return [*sender_routes()[0], *rules, primary_command(primary, GATEWAYS[primary])]

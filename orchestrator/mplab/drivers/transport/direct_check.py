@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 
+PORT = 80
 _SO_PROTOCOL = 38
 _IPPROTO_MPTCP = 262
 _SOL_MPTCP, _MPTCP_INFO, _INFO_BYTES = 284, 1, 16
@@ -43,7 +44,7 @@ def main(host: str, path: str, ss: str, subflows: int, timeout_s: float) -> Iter
         OSError: the server did not answer.
     """
     deadline = time.monotonic() + timeout_s
-    address = socket.getaddrinfo(host, 80, socket.AF_INET, socket.SOCK_STREAM)[0][4]
+    address = socket.getaddrinfo(host, PORT, socket.AF_INET, socket.SOCK_STREAM)[0][4]
     with socket.socket() as connection:
         connection.settimeout(timeout_s)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
@@ -87,7 +88,7 @@ def _is_multipath(connection: socket.socket) -> bool:
 
 def _local_addresses(ss: str, server: str) -> list[str]:
     """Return the local addresses of the established TCP sockets that are connected to `server`, sorted."""
-    argv = [ss, "-tnH", "state", "established", "dst", f"{server}:80"]
+    argv = [ss, "-tnH", "state", "established", "dst", f"{server}:{PORT}"]
     shown = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=5).stdout
     rows = (line.split() for line in shown.splitlines())
     return sorted({row[2].rpartition(":")[0].partition("%")[0] for row in rows if len(row) > _PEER_COLUMN})

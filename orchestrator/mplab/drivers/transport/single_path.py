@@ -78,7 +78,9 @@ class SinglePathTcp(Transport):
         reasons = at_origin(evidence)
         accepted = evidence.origin_counters.get("MPTcpExt.MPCapableSYNRX", 0)
         if accepted:
-            reasons.append(f"the origin's kernel counted {accepted} requests for Multipath TCP, plain TCP was requested")
+            reasons.append(
+                f"the origin's kernel counted {accepted} requests for Multipath TCP, plain TCP was requested"
+            )
         if any(row["kind"] == "mptcp" for row in evidence.origin_connections):
             reasons.append("the origin's capture has Multipath TCP, plain TCP was requested")
         return reasons

@@ -11,8 +11,8 @@ from mplab.base.paths import RMNET, WLAN
 
 Via = Literal["proxy", "direct"]
 ROUTES: Mapping[Via, str] = {
-    "proxy": "application, agent on the phone, link condition, proxy, core and origin round trip, origin; the transport "
-    "ends at the proxy",
+    "proxy": "application, agent on the phone, link condition, proxy, core and origin round trip, origin; the "
+    "transport ends at the proxy",
     "direct": "application, link condition, core and origin round trip, origin; the transport ends at the origin, and "
     "the proxy's machine only forwards packets",
 }

@@ -85,8 +85,8 @@ class LabUse:
         """Why no transport can use the direct route to the origin in this lab; "": each of its labs can."""
         if self.android:
             return (
-                f"the sockets of Android apps cannot be made Multipath TCP, and the network of phone '{self.phone}' has "
-                "no route to the origin"
+                "the sockets of Android apps cannot be made Multipath TCP, and the network of phone "
+                f"'{self.phone}' has no route to the origin"
             )
         if self.proxy is not None:
             return "the lab file has a proxy in containers, whose origin accepts the proxy's connections only"

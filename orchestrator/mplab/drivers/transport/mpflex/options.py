@@ -7,8 +7,8 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from mplab.base.places import ROOT
 from mplab.base.suggest import unknown
-from mplab.userfiles.experiments.transport import ViaOptions
 from mplab.format.units import SizeBytes
+from mplab.userfiles.experiments.transport import ViaOptions
 
 Scheduler = Literal["earliest", "minrtt", "txdelay", "roundrobin", "redundant", "backup", "single"]
 Trigger = Literal["tail", "stall", "buffer"]

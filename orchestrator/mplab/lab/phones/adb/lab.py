@@ -33,7 +33,7 @@ from mplab.drivers.shaper.owner import Owner, held_machines, undo_directory
 from mplab.drivers.shaper.probe import LinkProbe
 from mplab.drivers.shaper.protocol import HeldMachine
 from mplab.drivers.transport import Transport
-from mplab.drivers.transport.agent import Agent
+from mplab.drivers.transport.direct import Carrier
 from mplab.drivers.ui import BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.sites import DNS_ADDRESS
