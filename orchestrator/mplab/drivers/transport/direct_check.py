@@ -95,7 +95,8 @@ def _local_addresses(ss: str, server: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    described = main(*sys.argv[1:4], int(sys.argv[4]), float(sys.argv[5]))
+    _, host_name, path_of_file, program, wanted, limit_s = sys.argv
+    described = main(host_name, path_of_file, program, int(wanted), float(limit_s))
     try:
         print(json.dumps(next(described)), flush=True)
         time.sleep(_HOLD_S)  # until it is stopped

@@ -157,7 +157,7 @@ class Mptcp(Transport):
         return reasons + (self._prove_captured(evidence) if evidence.captured else [])
 
     def _prove_at_origin(self, evidence: Evidence) -> list[str]:
-        """Return reasons why counters and capture of the origin do not show Multipath TCP from the phone; [] if they do.
+        """Return reasons why the origin did not see Multipath TCP of the phone, by counters and capture; [] if it did.
 
         As on the phone: no plain TCP, and two subflows for long connections, except for effects of outages.
         """
