@@ -48,6 +48,35 @@ def test_a_lab_without_the_direct_route_is_refused_at_its_line(tmp_path: Path, l
     read(tmp_path, lab, "proxy", "proxy")
 
 
+REFUSED = """\
+mplab: 1
+name: direct
+transports:
+  - mpflex: {via: direct}
+  - mpflex:minrtt: {via: direct, label: minrtt}
+  - sptcp-balanced: {via: direct}
+  - mptcp: {via: origin}
+links: [baseline]
+scenarios: [download]
+"""
+
+
+def test_a_transport_that_needs_agent_or_proxy_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "refused.yaml"
+    file.write_text(REFUSED)
+    with pytest.raises(InputError) as refused:
+        load_experiment(file, catalog=catalog())
+    lines = [line.partition("refused.yaml:")[2] for line in str(refused.value).splitlines()]
+    session = "'direct' is not possible: the session of MPFlex ends at the proxy, and no origin speaks its protocol"
+    turns = "'direct' is not possible: the agent assigns each connection to the next network, and applications cannot"
+    assert lines == [
+        f"4: transports[0].mpflex.via: {session}. Allowed: proxy",
+        f"5: transports[1].mpflex:minrtt.via: {session}. Allowed: proxy",
+        f"6: transports[2].sptcp-balanced.via: {turns}. Allowed: proxy",
+        "7: transports[3].mptcp.via: found 'origin'. Allowed: proxy, direct",
+    ]
+
+
 def test_the_record_names_route_and_title_only_where_they_differ_from_the_default(tmp_path: Path) -> None:
     direct, default = (read(tmp_path, sptcp=via, mptcp=via).record().transports for via in ("direct", "proxy"))
     assert [transport.direct for transport in (*direct, *default)] == [True, True, False, False]
