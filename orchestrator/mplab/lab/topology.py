@@ -179,7 +179,15 @@ ROUTER_TO_ORIGIN: Final = f"{NETWORK} via {PROXY}"
 """Route of the node `ROUTER`, only while a cell uses the direct route: the proxy's node forwards the packets."""
 
 
-def sender_routes(congestion_control: str = "") -> tuple[list[str], list[str]]:
+@dataclass(frozen=True)
+class SenderRoutes:
+    """`ip` commands that make the routes between phone and origin: those of each of the two nodes."""
+
+    phone: list[str]
+    origin: list[str]
+
+
+def sender_routes(congestion_control: str = "") -> SenderRoutes:
     """Return `ip` commands for phone and origin that set the congestion control of sockets that do not choose one.
 
     A route is the only place where it can be set for unmodified programs if the host does not allow the algorithm in
@@ -193,7 +201,8 @@ def sender_routes(congestion_control: str = "") -> tuple[list[str], list[str]]:
         f"route replace default via {GATEWAYS[interface]} dev {interface} {where}{chosen}"
         for interface, where in _PHONE_ROUTES
     ]
-    return phone, [f"route replace {_ORIGIN_TO_PHONE}{chosen}"]
+    phone.append(primary_command(WLAN, GATEWAYS[WLAN], congestion_control))
+    return SenderRoutes(phone, [f"route replace {_ORIGIN_TO_PHONE}{chosen}"])
 
 
 _CONFINED, _REFUSED = 201, 202
@@ -228,4 +237,4 @@ def phone_route_commands(primary: str) -> list[str]:
         f"rule add from {address} table {table} priority {table}"
         for address, table in zip(PHONE_INTERFACES.values(), ROUTE_TABLES.values(), strict=True)
     ]
-    return [*sender_routes()[0], *rules, primary_command(primary, GATEWAYS[primary])]
+    return [*sender_routes().phone, *rules, primary_command(primary, GATEWAYS[primary])]

@@ -73,10 +73,10 @@ def test_by_the_proxy_the_origin_is_no_witness() -> None:
 def test_both_senders_need_the_requested_congestion_control() -> None:
     treatment = Treatment(transport=mptcp(), paths={}, congestion_control="cubic")
     active: Any = {"mptcp": True, "local": list(INTERFACES.values()), "congestion_control": "cubic"}
-    assert judge_active({**active, "origin_congestion_control": "cubic"}, treatment) == []
-    (wrong,) = judge_active({**active, "origin_congestion_control": "reno"}, treatment)
+    assert judge_active(active | {"origin_congestion_control": "cubic"}, treatment) == []
+    (wrong,) = judge_active(active | {"origin_congestion_control": "reno"}, treatment)
     assert wrong == "the origin's sockets use reno, cubic was requested"
-    assert len(judge_active({**active, "congestion_control": "bbr"}, treatment)) == 2
+    assert len(judge_active(active | {"congestion_control": "bbr"}, treatment)) == 2
 
 
 def test_no_redirect_but_only_lookups_and_echoes_as_datagrams() -> None:

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 
 PORT = 80
 _SO_PROTOCOL = 38
@@ -27,10 +27,10 @@ _PEER_COLUMN = 3
 _HOLD_S = 20.0
 
 
-def main(host: str, path: str, ss: str, subflows: int, timeout_s: float) -> Iterator[dict[str, object]]:
+def main(host: str, path: str, ss: str, subflows: int, timeout_s: float) -> Generator[dict[str, object], None, None]:
     """Request a large file over HTTP, receive its begin, wait for the subflows, yield a description of the connection.
 
-    The connection ends when the iterator is closed. The small receive buffer limits the bytes that are still on their
+    The connection ends when the generator is closed. The small receive buffer limits the bytes that are still on their
     way then.
 
     Args:

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, field_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from mplab.base.paths import RMNET, WLAN
 
@@ -32,6 +34,14 @@ class ViaOptions(BaseModel):
         description="proxy: an agent on the phone carries the connections to the proxy; direct: the applications' own "
         "sockets use the transport to the origin, without agent and proxy",
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Return the JSON Schema, without ``direct`` if the transport has no direct route."""
+        shown = handler(core_schema)
+        if cls.not_direct:
+            handler.resolve_ref_schema(shown)["properties"]["via"]["enum"] = ["proxy"]
+        return shown
 
     @field_validator("via")
     @classmethod

@@ -205,9 +205,10 @@ class VirtualLab(BaseLab):
             return super().set_up_transport(transport, logs=logs, undo=undo)
         phone, router, origin = self.phone, self.nodes[topology.ROUTER], self.nodes["origin"]
         plain, chosen = topology.sender_routes(), topology.sender_routes(self.congestion_control)
-        for node, before, after in zip((phone, origin), plain, chosen, strict=True):
-            undo.register(f"{node.name}: congestion control of its routes", partial(node.ip, *before))
-            node.ip(*after)
+        undo.register("phone: congestion control of its routes", partial(phone.ip, *plain.phone))
+        phone.ip(*chosen.phone)
+        undo.register("origin: congestion control of its routes", partial(origin.ip, *plain.origin))
+        origin.ip(*chosen.origin)
         transport.setup(phone, undo)
         device = transport.agent_settings().device
         for rule in topology.confine_rules(device) if device else ():
