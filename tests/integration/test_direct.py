@@ -40,7 +40,7 @@ def test_files_and_pages_reach_the_origin_over_the_requested_transport(mplab: Mp
     assert result.returncode == 0, result.stdout + result.stderr
     run = only_run(tmp_path)
     records = {
-        (record["scenario"], record["transport"]): (path.parent, record)
+        (record["spec"]["scenario"], record["spec"]["transport"]): (path.parent, record)
         for path in run.glob("cells/*/cell.json")
         if (record := json.loads(path.read_text()))
     }
