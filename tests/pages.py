@@ -168,7 +168,9 @@ def firefox_page(*, dark: bool = False) -> Iterator[FirefoxPage]:
             plain = socket.create_connection(("127.0.0.1", port), 10)
             with BrowserSession(websocket_to(f"ws://127.0.0.1:{port}/session", plain)) as session:
                 session.command("session.new", capabilities={}, timeout_s=_TIMEOUT_S)
-                context = session.command("browsingContext.getTree")["contexts"][0]["context"]
+                # The first tab of a headless window never gets the focus, so that no key would press a button.
+                context = session.command("browsingContext.create", type="tab")["context"]
+                session.command("browsingContext.activate", context=context)
                 yield FirefoxPage(session, context, dark)
         finally:
             with contextlib.suppress(ProcessLookupError):

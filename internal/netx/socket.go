@@ -129,6 +129,16 @@ func Congestion(conn *net.TCPConn) string {
 	return name
 }
 
+// ReceiveBuffer returns the current size of a connection's receive buffer in
+// bytes (SO_RCVBUF; the kernel may increase it), or 0 if it cannot be read.
+func ReceiveBuffer(conn *net.TCPConn) int {
+	size := 0
+	_ = control(conn, func(fd int) {
+		size, _ = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+	})
+	return size
+}
+
 // Abort ends a connection with a reset instead of an orderly close, so that the
 // peer cannot mistake a truncated transfer for a complete one. With MPTCP it is
 // a fast close (RFC 8684 §3.5).

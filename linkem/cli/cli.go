@@ -117,6 +117,7 @@ FILE is JSON:
   loss_percent  independently, or loss_model: {"p_percent", "r_percent",
             "good_loss_percent", "bad_loss_percent"} of Gilbert and Elliott.
   reorder_percent of packets skip the delay; duplicate_percent come twice.
+  middlebox strip-mptcp: removes the options of Multipath TCP from SYN segments.
   delay_by_prefix  one-way delay added, both ways, by the longest prefix of the
             address on side b.
 

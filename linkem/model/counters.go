@@ -17,6 +17,7 @@ type Counters struct {
 	LossBursts     uint64  `json:"loss_bursts"`     // sequences of consecutively lost packets
 	Duplicated     uint64  `json:"duplicated"`      // copies made
 	Reordered      uint64  `json:"reordered"`       // overtook at least one packet
+	Stripped       uint64  `json:"stripped"`        // lost their Multipath TCP options
 	DroppedSend    uint64  `json:"dropped_send"`    // refused by the kernel (interface down, no buffers)
 	DroppedMemory  uint64  `json:"dropped_memory"`  // maxHeldBytes reached
 	QueueBytes     int     `json:"queue_bytes"`     // now, not completely serialised

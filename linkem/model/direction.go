@@ -123,6 +123,9 @@ func (d *Direction) Arrive(arrival int64, f *Frame) bool {
 		d.pool.put(f)
 		return false
 	}
+	if d.params.Middlebox == StripMultipath && f.stripMultipath() {
+		d.counters.Stripped++
+	}
 	var double *Frame
 	if f.draw.duplicate*100 < d.params.DuplicatePercent {
 		d.counters.Duplicated++

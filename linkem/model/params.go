@@ -46,6 +46,7 @@ type Params struct {
 	LossModel          *LossModel `json:"loss_model,omitempty"`          // replaces LossPercent
 	DuplicatePercent   float64    `json:"duplicate_percent,omitempty"`   // of IP packets that are not lost
 	ReorderPercent     float64    `json:"reorder_percent,omitempty"`     // of IP packets: they skip delay and jitter
+	Middlebox          string     `json:"middlebox,omitempty"`           // changes packets before the queue; none if empty
 	Trace              string     `json:"trace,omitempty"`               // trace file, replaces RateKbps
 
 	Opportunities *trace.Trace `json:"-"` // content of Trace

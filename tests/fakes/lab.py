@@ -11,6 +11,7 @@ from mplab.base.errors import DeviceError, StepError
 from mplab.base.undo import UndoStack
 from mplab.cell.instruments import Instruments
 from mplab.drivers.capture import CapturePoint
+from mplab.drivers.phone.buffers import limit_receive_buffer
 from mplab.drivers.phone.sound import SoundCard
 from mplab.drivers.services import LogMark, RunningServices
 from mplab.drivers.shaper import PathMeasurement
@@ -21,6 +22,7 @@ from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.agentlog import ConnectionRecord, LogRecord, SessionSettings
 from mplab.format.captured import CapturedTables, ConnectionRow, SubflowRow
 from mplab.format.path import PathCondition
+from mplab.format.sockets import SocketSettings
 from mplab.lab.protocol import CellPart, Moment, PartJob, PartReport
 from mplab.userfiles.experiments.app import AndroidApp
 from tests.fakes.clock import FakeClock, FakeHost, FakeLimit
@@ -129,9 +131,9 @@ class FakeProxy:
     def stop(self) -> None:
         """Do nothing: the proxy always runs."""
 
-    def use(self, session: SessionSettings) -> None:
-        """Accept the settings of sessions."""
-        del session
+    def use(self, session: SessionSettings, congestion_control: str) -> None:
+        """Accept the settings of sessions and sockets."""
+        del session, congestion_control
         self._script("proxy.use")
 
     def status(self) -> Mapping[str, Any]:
@@ -352,20 +354,22 @@ class FakeLab:
         """Return {}: there is no direct route."""
         return {}
 
-    def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
+    def set_up_transport(self, transport: Transport, *, sockets: SocketSettings, logs: Path, undo: UndoStack) -> Agent:
         """Prepare the phone as every lab does, and return its agent."""
         self.script("lab.set_up_transport")
         undo.register("transport", lambda: self.script("transport.undone"))
         transport.setup(self.phone, undo)
         settings = transport.agent_settings()
-        self.proxy.use(settings.session)
+        if sockets.receive_buffer_bytes is not None:
+            limit_receive_buffer(self.phone, sockets.receive_buffer_bytes, undo)
+        self.proxy.use(settings.session, sockets.congestion_control)
         logs.mkdir(parents=True, exist_ok=True)
         agent = Agent(
             phone=self.phone,
             settings=settings,
             endpoints=self.endpoints,
             secret_file=self.secret_file,
-            congestion_control="cubic",
+            congestion_control=sockets.congestion_control,
             logs=logs,
         )
         undo.register("agent", agent.stop)

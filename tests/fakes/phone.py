@@ -95,6 +95,7 @@ class FakePhone(FakeMachine):
         default: the interface of the default route.
         carries: the phone's interface → whether it is up.
         config: the agent's configuration, as kept last.
+        buffers: sizes of TCP receive buffers: minimum, initial, maximum.
     """
 
     def __init__(self, script: Script) -> None:
@@ -105,6 +106,7 @@ class FakePhone(FakeMachine):
         self.default = "wlan0"
         self.carries = {"wlan0": True, "rmnet0": True}
         self.config: dict[str, Any] = {}
+        self.buffers = "4096 131072 6291456"
         self._counters = dict.fromkeys(
             (
                 f"{name}.{direction}_{unit}"
@@ -146,6 +148,8 @@ class FakePhone(FakeMachine):
         if list(argv[:2]) == ["mpflex", "check"]:
             self.script("phone.check")
             return CommandResult(0, json.dumps(self._checked()), "")
+        if argv == ["cat", "/proc/sys/net/ipv4/tcp_rmem"]:
+            return CommandResult(0, self.buffers, "")
         if argv[0] == "ip":
             return CommandResult(0, self._ip(list(argv[1:])), "")
         if argv[0] == "sh":
@@ -205,8 +209,8 @@ class FakePhone(FakeMachine):
         self.default = interface
 
     def sysctl(self, values: Mapping[str, object]) -> None:
-        """Do nothing: kernel parameters have no effect here."""
-        del values
+        """Keep the sizes of receive buffers; other kernel parameters have no effect here."""
+        self.buffers = str(values.get("net.ipv4.tcp_rmem", self.buffers))
 
     def counters(self) -> Mapping[str, int]:
         """Return kernel counters."""

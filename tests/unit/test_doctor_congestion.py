@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mplab.base import congestion
+from mplab.base.errors import LabNotReadyError
 from mplab.base.places import EXPERIMENTS
 from mplab.lab import doctor
 from mplab.run.hostside import ready
@@ -22,16 +23,29 @@ from mplab.run.planning import plan
 def test_what_the_host_allows_decides(
     available: str, allowed: str, expected: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    experiment = plan(EXPERIMENTS / "smoke.yaml").experiment
     (tmp_path / "tcp_available_congestion_control").write_text(f"{available}\n")
     (tmp_path / "tcp_allowed_congestion_control").write_text(f"{allowed}\n")
     monkeypatch.setattr(congestion, "SYSCTL", tmp_path)
     level, words = expected
-    doubts = list(ready.doubts_about(plan(EXPERIMENTS / "smoke.yaml").experiment))
+    doubts = list(ready.doubts_about(experiment))
     assert [words in doubt for doubt in doubts] == ([True] if level == "warning" else []), "a run warns, too"
     check = doctor._congestion_control("cubic")
     assert (check.level, words in check.found) == (level, True)
     if "allowed ones" in words:
         assert check.remedy.endswith("tcp_allowed_congestion_control='reno bbr cubic'")
+
+
+@pytest.mark.parametrize(
+    "chosen", ["congestion_control: bbr\n", "transports: [mptcp, {sptcp: {congestion_control: bbr}}]\n"]
+)
+def test_a_plan_refuses_what_the_kernel_lacks(chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(f"mplab: 1\nname: own\nextends: {EXPERIMENTS}/smoke.yaml\n{chosen}")
+    (tmp_path / "tcp_available_congestion_control").write_text("reno cubic\n")
+    monkeypatch.setattr(congestion, "SYSCTL", tmp_path)
+    with pytest.raises(LabNotReadyError, match=r"congestion_control of .*sptcp.*: bbr is not among reno cubic"):
+        plan(file)
 
 
 def test_settings_that_cannot_be_read_stop_neither_a_run_nor_the_doctor(

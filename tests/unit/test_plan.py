@@ -19,6 +19,7 @@ from mplab.format.plan import Plan
 from mplab.format.record import json_of
 from mplab.run.blocks import EstimateTracker, cell_seed, make_plan
 from mplab.userfiles.experiments.experiment import Experiment, ScenarioUse, TransportUse
+from mplab.userfiles.experiments.transport import SocketsFile
 from mplab.userfiles.labs.lab import LabFile
 from mplab.userfiles.labs.labuse import VIRTUAL, LabUse
 
@@ -144,6 +145,12 @@ ONE = experiment(scenarios=1, transports=1, links=1, repetitions=1)
         {"links": (replace(ONE.links[0], core_rtt_ms=20.0),)},
         {"tolerance": Tolerance(10.0, 11.0)},
         {"congestion_control": "bbr"},
+        {"receive_buffer_bytes": 65536},
+        {
+            "transports": (
+                replace(ONE.transports[0], sockets=SocketsFile(congestion_control="reno", receive_buffer=None)),
+            )
+        },
         {"capture": "payload"},
         {"lab": LabUse(BENCH, phone="one")},
         {"seed": 2},

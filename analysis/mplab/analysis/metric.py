@@ -1,5 +1,6 @@
 """Define metrics, which a scenario's ``scores.py`` declares, and their values; convert units, and sort labels."""
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -42,7 +43,10 @@ class Metric:
     activity: str = ""
     """What the user does, as the start of a sentence: ``Downloading {size}``; ``{label}`` is the value of a label."""
     outcome: str = "takes {value}"
-    """What a transport reaches, as the predicate of that sentence; ``{value}`` is the value with its unit."""
+    """What a transport reaches, as the predicate of that sentence; ``{value}`` is the value with its unit.
+
+    The plural of a noun behind the value loses its ``s`` when the value is 1: ``has {value} silences``.
+    """
     way: Literal["down", "up"] = "down"
     """Direction of most of the payload. A label ``direction`` overrides it."""
     traced: bool = False
@@ -59,7 +63,8 @@ class Metric:
 
     def outcome_of(self, value: str) -> str:
         """Return `outcome` with a formatted value."""
-        return self.outcome.replace("{value}", value)
+        text = re.sub(r"({value} \w+)s\b", r"\1", self.outcome) if value == "1" else self.outcome
+        return text.replace("{value}", value)
 
 
 @dataclass(frozen=True)
@@ -129,12 +134,14 @@ def label_sort_key(labels: Labels) -> LabelsKey:
 
     Numbers in words are compared by value (a2, a10).
     """
-    return tuple((name, _quantity(value), _natural(value)) for name, value in labels)
+    quantities = ((name, label_value(value), value) for name, value in labels)
+    return tuple((name, math.inf if size is None else size, _natural(value)) for name, size, value in quantities)
 
 
-def _quantity(text: str) -> float:
+def label_value(text: str) -> float | None:
+    """Return the value of a label that is a quantity, without its prefix: 10000 for ``10 kB``; else None."""
     match = _QUANTITY.fullmatch(text.strip())
-    return float(match[1]) * _PREFIX[match[2] or ""] if match else float("inf")
+    return float(match[1]) * _PREFIX[match[2] or ""] if match else None
 
 
 def _natural(text: str) -> tuple[tuple[bool, int, str], ...]:

@@ -10,6 +10,9 @@ MINUS = "\N{MINUS SIGN}"
 HARD_SPACE = "\N{NO-BREAK SPACE}"
 THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
 DASH = "\N{EN DASH}"
+LONG = 1e15
+"""From this size on, a number is shown as a power of ten."""
+_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 UNPRINTABLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
@@ -25,7 +28,8 @@ def printable(text: str) -> str:
 def number(value: float | None) -> str:
     """Return a number as text: no decimals from 100 on, one from 10 on, two from 1 on, and three below 1.
 
-    Below 0.001, the number has two significant digits; below 10⁻⁹, it becomes 0. None becomes a dash.
+    Below 0.001, the number has two significant digits; below 10⁻⁹, it becomes 0. From 10¹⁵ on, it is ``1.23 × 10¹⁵``.
+    None becomes a dash.
     """
     if value is None:
         return DASH
@@ -34,12 +38,20 @@ def number(value: float | None) -> str:
         return "0"
     if size < 1e-3:
         text = f"{size:.{1 - math.floor(math.log10(size))}f}"
+    elif size >= LONG:
+        text = power_of_ten(size)
     elif size >= 100:
         text = f"{size:,.0f}".replace(",", THIN_SPACE)
     else:
         decimals = 1 if size >= 10 else 2 if size >= 1 else 3
         text = f"{size:.{decimals}f}"
     return (MINUS if value < 0 and float(re.sub(r"[^0-9.]", "", text)) else "") + text
+
+
+def power_of_ten(size: float) -> str:
+    """Return a positive number with three significant digits and a power of ten: ``1.23 × 10¹⁵``."""
+    mantissa, _, exponent = f"{size:.2e}".partition("e")
+    return f"{mantissa}{HARD_SPACE}×{HARD_SPACE}10{str(int(exponent)).translate(_SUPERSCRIPT)}"
 
 
 def quantity(value: float | None, unit: str) -> str:
@@ -60,7 +72,7 @@ class Scale:
 
     def text(self, value: float | None) -> str:
         """Return a value as text with its unit; a dash for None."""
-        if value is not None and not self.unit and value == round(value):
+        if value is not None and not self.unit and value == round(value) and abs(value) < LONG:
             return f"{value:.0f}"  # a count
         return quantity(value if value is None else value * self.factor, self.unit)
 

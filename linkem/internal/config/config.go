@@ -138,6 +138,7 @@ func paramsInto(target *model.Params) func(string, json.RawMessage) error {
 			"loss_model":          lossModelInto(&params.LossModel),
 			"duplicate_percent":   strictjson.Number(&params.DuplicatePercent, 0, 100),
 			"reorder_percent":     strictjson.Number(&params.ReorderPercent, 0, 100),
+			"middlebox":           strictjson.OneOf(&params.Middlebox, model.MiddleboxNames()),
 			"trace":               traceInto(&params),
 		})
 		if err == nil {

@@ -44,7 +44,7 @@ func TestBadConfigIsRefused(t *testing.T) {
 		{`{"links":[{"name":"w"}]}`, "links[0].a: missing"},
 		{`{"seed":-1,"links":[]}`, "seed: must be a whole number from 0 to 2^64-1, found -1"},
 		{`{"sead":1,"links":[]}`, "sead: unknown key; allowed: links, seed"},
-		{up(`{"rate":1}`), "links[0].up.rate: unknown key; allowed: delay_ms, duplicate_percent, jitter_distribution, jitter_ms, loss_model, loss_percent, queue, rate_kbps, reorder_percent, trace"},
+		{up(`{"rate":1}`), "links[0].up.rate: unknown key; allowed: delay_ms, duplicate_percent, jitter_distribution, jitter_ms, loss_model, loss_percent, middlebox, queue, rate_kbps, reorder_percent, trace"},
 		{up(`{"Rate_kbps":1}`), "links[0].up.Rate_kbps: unknown key"},
 		{up(`{"rate_kbps":1,"rate_kbps":2}`), "links[0].up.rate_kbps: given twice"},
 		{up(`{"rate_kbps":-1}`), "links[0].up.rate_kbps: must be from 0 to 500000, found -1"},

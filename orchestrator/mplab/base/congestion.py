@@ -23,12 +23,19 @@ def allowed() -> list[str]:
     return (SYSCTL / "tcp_allowed_congestion_control").read_text().split()
 
 
+def missing(algorithm: str) -> CongestionProblem | None:
+    """Return why this kernel cannot use an algorithm; None: it can. Raises OSError: settings cannot be read."""
+    available = (SYSCTL / "tcp_available_congestion_control").read_text().split()
+    if algorithm in available:
+        return None
+    remedy = f"modprobe tcp_{algorithm}, or another congestion_control in the experiment"
+    return CongestionProblem(f"{algorithm} is not among {' '.join(available)}", remedy)
+
+
 def problem_with(algorithm: str) -> CongestionProblem | None:
     """Return why the lab's origin cannot use an algorithm; None: it can. Raises OSError: settings cannot be read."""
-    available = (SYSCTL / "tcp_available_congestion_control").read_text().split()
-    if algorithm not in available:
-        remedy = f"modprobe tcp_{algorithm}, or another congestion_control in the experiment"
-        return CongestionProblem(f"{algorithm} is not among {' '.join(available)}", remedy)
+    if (problem := missing(algorithm)) is not None:
+        return problem
     names = allowed()
     if algorithm in names:
         return None

@@ -121,6 +121,12 @@ class InterruptedRunError(MplabError):
     exit_code = 130
 
 
+def reported_error(exit_code: int, message: str) -> MplabError:
+    """Return the error that another process of mplab reported with its exit code and message."""
+    kinds = {kind.exit_code: kind for kind in (MplabError, InputError, LabNotReadyError)}
+    return kinds.get(exit_code, MplabError)(message.removeprefix("mplab: "))
+
+
 def check_each(checks: Iterable[Callable[[], object]]) -> None:
     """Run every check, also after one has failed.
 

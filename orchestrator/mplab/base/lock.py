@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import stat
@@ -97,6 +98,27 @@ def is_locked(name: str, *, directory: Path | None = None) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def machine() -> str:
+    """Return an opaque name of this machine, which stays the same after a reboot; a container has its own."""
+    try:
+        number = Path("/etc/machine-id").read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        number = ""
+    return hashlib.sha256(f"mplab {number} {os.uname().nodename}".encode()).hexdigest()[:16]
+
+
+def sees_locks(path: Path, holder: str = "") -> bool:
+    """Return whether `is_locked` sees the locks of the process that writes to the directory `path`.
+
+    Locks are visible only to the user who owns them, on the same machine.
+
+    Args:
+        path: directory that belongs to the user of that process.
+        holder: `machine` of that process; "": unknown, taken for this machine.
+    """
+    return path.stat().st_uid == os.getuid() and holder in {"", machine()}
 
 
 def check_free(names: Iterable[str], *, directory: Path | None = None) -> None:

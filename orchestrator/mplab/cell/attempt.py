@@ -92,10 +92,11 @@ class Attempt:
     def __post_init__(self) -> None:
         """Derive the requested treatment from `job`; begin with an empty report and a closed observation log."""
         job = self.job
+        job.transport.stripped = job.link.stripped
         self.treatment = Treatment(
             transport=job.transport,
             paths=job.link.paths(),
-            congestion_control=job.experiment.congestion_control,
+            sockets=job.experiment.sockets(job.spec.transport),
             handed_over=bool(self.lab.endpoints.app_proxy),
         )
         self.observe = ObservationLog(job.directory / "scenario.jsonl", clock=self.instruments.wall)

@@ -58,7 +58,7 @@ def open_browsers(attempt: Attempt, node: str) -> BrowserFactory:
         screenshots,
         job.directory / "logs" / TLS_KEYS if keep else None,
         node=node,
-        browser=job.scenario.browser,
+        browser=job.scenario.browser_of(job.use.parameters),
         console=ConsoleLog(job.directory / "logs" / f"console-{node}.jsonl"),
     )
 

@@ -13,6 +13,7 @@ from mplab.drivers.transport import Transport
 from mplab.format.agentlog import ActiveCheck, LogRecord
 from mplab.format.captured import CapturedTables, ConnectionRow, SubflowRow
 from mplab.format.path import PathCondition
+from mplab.format.sockets import SocketSettings
 
 Counters = Mapping[str, Mapping[str, int]]
 """Node (``phone``, ``proxy``, ``links``; on the direct route, ``origin``) → counter → value."""
@@ -25,13 +26,13 @@ class Treatment:
     Attributes:
         transport: transport with its options.
         paths: interface → link condition.
-        congestion_control: congestion control of every sender.
+        sockets: settings of the sockets of agent and proxy.
         handed_over: True: apps are configured with the agent's address, because their TCP is not redirected to it.
     """
 
     transport: Transport
     paths: Mapping[str, PathCondition]
-    congestion_control: str
+    sockets: SocketSettings
     handed_over: bool = False
 
 

@@ -30,7 +30,7 @@ def judge(evidence: CellEvidence, treatment: Treatment) -> CellVerdict:
     """Judge a cell that completed all its steps: compare `evidence` with the requested `treatment`."""
     links, absent = evidence.changed["links"], evidence.disturbances.devices
     reasons = [
-        *_judge_proxy(evidence.proxy_algorithms, treatment.congestion_control),
+        *_judge_proxy(evidence.proxy_algorithms, treatment.sockets.congestion_control),
         *treatment.transport.prove(evidence.of_transport(treatment.paths)),
         *judge_emulation(links, absent=absent),
         *evidence.parts,
@@ -43,14 +43,18 @@ def judge_active(active: ActiveCheck, treatment: Treatment) -> list[str]:
     """Return why the test connection before the scenario did not use the requested transport; empty if it did."""
     reasons = treatment.transport.check_active(active)
     algorithm = active.get("congestion_control", "")
-    if algorithm != treatment.congestion_control:
+    if algorithm != treatment.sockets.congestion_control:
         shown = algorithm or "an unknown congestion control"
         whose = "applications'" if treatment.transport.direct else "agent's"
-        reasons.append(f"the {whose} sockets use {shown}, {treatment.congestion_control} was requested")
+        reasons.append(f"the {whose} sockets use {shown}, {treatment.sockets.congestion_control} was requested")
     if treatment.transport.direct:
         used = active.get("origin_congestion_control") or "an unknown congestion control"
-        if used != treatment.congestion_control:
-            reasons.append(f"the origin's sockets use {used}, {treatment.congestion_control} was requested")
+        if used != treatment.sockets.congestion_control:
+            reasons.append(f"the origin's sockets use {used}, {treatment.sockets.congestion_control} was requested")
+    most = treatment.sockets.receive_buffer_bytes
+    if most is not None and not 0 < (found := active.get("receive_buffer_bytes", 0)) <= most:
+        shown = f"{found} bytes" if found else "an unknown size"
+        reasons.append(f"the receive buffer of the phone's sockets has {shown}, at most {most} was requested")
     return reasons
 
 

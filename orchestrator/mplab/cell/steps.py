@@ -239,7 +239,8 @@ class CheckStep(Step):
         logs = job.logs / "check"
         logs.mkdir()
         with UndoStack() as undo:
-            attempt.lab.set_up_transport(job.transport, logs=logs, undo=undo).start()
+            sockets = attempt.treatment.sockets
+            attempt.lab.set_up_transport(job.transport, sockets=sockets, logs=logs, undo=undo).start()
             with attempt.instruments.limit(context.time_limit_s, f"{job.use.label}: check"):
                 job.scenario.check(context, job.use.parameters)
 
@@ -332,7 +333,9 @@ class SetUpTransport(Step):
     def start(self) -> None:
         """Set up the transport, and add its agent to the checked programs (`Attempt.watch`)."""
         attempt = self.attempt
-        self.agent = attempt.lab.set_up_transport(attempt.job.transport, logs=attempt.job.logs, undo=attempt.undo)
+        self.agent = attempt.lab.set_up_transport(
+            attempt.job.transport, sockets=attempt.treatment.sockets, logs=attempt.job.logs, undo=attempt.undo
+        )
         attempt.watch.append(self.agent.check_alive)
 
 

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from typer.exceptions import TyperException
+
 from mplab.base.errors import HAS_PLACE
 from mplab.cli.output import err
 
@@ -29,6 +31,21 @@ def report(message: str, exit_code: int, *, as_json: bool) -> None:
     if not HAS_PLACE.match(message):
         err.print("mplab:", style="bold red", end=" ")
     err.print(message, markup=False, soft_wrap=True)
+
+
+def report_usage(error: TyperException, *, as_json: bool) -> None:
+    """Print an error in the command line in one line: ``mplab VERB: …``, and how to get help."""
+    message = " ".join(error.format_message().split()).rstrip(".")
+    if not message:  # a command without arguments has printed its help
+        return
+    if as_json:
+        report(message, error.exit_code, as_json=True)
+        return
+    command = getattr(getattr(error, "ctx", None), "command_path", "mplab")
+    err.print(f"{command}:", style="bold red", end=" ")
+    sentence = f"{message[0].lower()}{message[1:]}"
+    end = "" if sentence.endswith("?") else "."
+    err.print(f"{sentence}{end} Try '{command} --help'", markup=False, soft_wrap=True)
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

@@ -16,7 +16,7 @@ from mplab.base.errors import LabNotReadyError, MplabError
 from mplab.base.extras import advice
 from mplab.base.files import kind_of_failure
 from mplab.cli.command import VerbApp
-from mplab.cli.failure import report, wants_json
+from mplab.cli.failure import report, report_usage, wants_json
 from mplab.cli.verb_loader import add_verb, add_verbs
 from mplab.cli.verbs import ALIASES, PANELS
 
@@ -81,13 +81,16 @@ def main() -> None:
     logs.configure(for_people=True)
     as_json = wants_json(sys.argv[1:])
     try:
-        code = app(standalone_mode=not as_json)  # with JSON, typer must not print its errors itself
+        code = app(prog_name="mplab", standalone_mode=False)  # typer must not print its errors itself
         if as_json and code == _INTERRUPTED:  # typer has handled KeyboardInterrupt
             report("interrupted", _INTERRUPTED, as_json=True)
         sys.exit(code if isinstance(code, int) else 0)
     except TyperException as error:
-        report(error.format_message(), error.exit_code, as_json=as_json)
+        report_usage(error, as_json=as_json)
         sys.exit(error.exit_code)
+    except typer.Abort:
+        report("stopped: the input ended", 1, as_json=as_json)
+        sys.exit(1)
     except (MplabError, AnalysisError) as error:
         report(str(error), error.exit_code, as_json=as_json)
         sys.exit(error.exit_code)

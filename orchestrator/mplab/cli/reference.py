@@ -21,7 +21,7 @@ from mplab.base.places import ROOT
 from mplab.cli.command import name_value
 from mplab.cli.main import app
 from mplab.cli.output import duration
-from mplab.cli.schema import campaign_schema, experiment_schema, lab_schema, link_schema
+from mplab.cli.schema import campaign_schema, experiment_schema, lab_schema, link_schema, paper_schema
 from mplab.cli.verbs.parts.scenarios import describe_all
 from mplab.format.units import quantity_of
 from mplab.userfiles.links.link import InlineLinkFile
@@ -58,6 +58,11 @@ _FILES = {
         "Keys of a campaign file",
         "[Campaigns](../campaigns.md) explains them, with examples.",
         campaign_schema,
+    ),
+    "paper-file": (
+        "Keys of a paper of the catalogue",
+        "[The papers again](../papers-again.md) explains them.",
+        paper_schema,
     ),
 }
 

@@ -21,6 +21,7 @@ from mplab.format.record import Record
 from mplab.format.runevents import RunEvent
 from mplab.userfiles.experiments.claims import ClaimFile, CorrelationFile, TrendFile
 from mplab.userfiles.experiments.experiment import (
+    CellsFile,
     ExperimentFile,
     HooksFile,
     IntervalFile,
@@ -32,13 +33,14 @@ from mplab.userfiles.labs.phone import phone_kind
 from mplab.userfiles.links.changes import ChangeFile
 from mplab.userfiles.links.link import InlineLinkFile, LinkFile
 from mplab.userfiles.links.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
+from mplab.userfiles.papers.paper import FormFile, FormsFile, PaperFile, RowFile
 from mplab.userfiles.strict.check import models_in
 from mplab.userfiles.strict.inherit import PATHS
 
 DIRECTORY = cache_folder("schema") if INSTALLED else ROOT / "docs" / "schema"
 """Folder of the schemas that `write_schemas` writes: some depend on the installed drivers."""
 EXPERIMENT, CAMPAIGN = "experiment.schema.json", "campaign.schema.json"
-LINK, LAB = "link.schema.json", "lab.schema.json"
+LINK, LAB, PAPER = "link.schema.json", "lab.schema.json", "paper.schema.json"
 MANIFEST, CELL, SCORES = "manifest.schema.json", "cell.schema.json", "scores.schema.json"
 RUN_EVENTS, CAMPAIGN_EVENTS = "run-events.schema.json", "campaign-events.schema.json"
 """Files in `DIRECTORY`. `LAB` depends on the installed drivers, so it is not under version control."""
@@ -117,6 +119,11 @@ def _all_phones(schema: Schema) -> None:
 def campaign_schema() -> Schema:
     """Return the schema of a campaign file."""
     return _schema(CampaignFile, ExperimentEntry, BreakerFile, CompareFile)
+
+
+def paper_schema() -> Schema:
+    """Return the schema of a file of the catalogue of papers."""
+    return _schema(PaperFile, FormsFile, FormFile, RowFile, CellsFile, StopFile, IntervalFile)
 
 
 def _no_other_names(schema: Schema) -> None:
@@ -242,13 +249,20 @@ def schema_files() -> dict[str, str]:
         LINK: link_schema(),
         LAB: lab_schema(),
         CAMPAIGN: campaign_schema(),
+        PAPER: paper_schema(),
         MANIFEST: record_schema(Manifest),
         CELL: record_schema(CellRecord),
         SCORES: record_schema(Scores),
         RUN_EVENTS: events_schema(RunEvent, "an event of a run"),
         CAMPAIGN_EVENTS: events_schema(CampaignEvent, "an event of a campaign"),
     }
-    return {name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in schemas.items()}
+    identified = {name: _identified(name, schema) for name, schema in schemas.items()}
+    return {name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in identified.items()}
+
+
+def _identified(name: str, schema: Schema) -> Schema:
+    """Return a schema with its ``$id``, a name that leads nowhere: the schemas are in no place of the web."""
+    return {"$schema": schema["$schema"], "$id": f"https://mplab.invalid/{name}", **schema}
 
 
 def write_schemas(directory: Path = DIRECTORY) -> None:

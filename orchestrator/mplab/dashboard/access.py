@@ -11,6 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from mplab.analysis.report.htmlpage import script_hash
 from mplab.format.names import is_loopback
 
 COOKIE = "mplab-dashboard"
@@ -29,8 +30,11 @@ RUN_FILE_POLICY = (
 )
 """Policy of files of run directories. They may come from other users, so they get a separate origin: their scripts
 can neither read the dashboard nor send requests."""
-TREND_POLICY = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; {_NOWHERE}"
-"""Policy of trend pages, which have no scripts."""
+SCRIPTED_POLICY = (
+    f"default-src 'none'; script-src '{script_hash()}'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
+    f"{_NOWHERE}"
+)
+"""Policy of pages of the analysis, also if another user wrote them: only the script of the analysis runs."""
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": f"default-src 'none'; {_NOWHERE}",

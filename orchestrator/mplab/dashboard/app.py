@@ -18,10 +18,11 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from mplab.analysis.report.places import comparison_name
 from mplab.campaign.night import trend_name
 from mplab.dashboard import render
-from mplab.dashboard.access import PAGE_POLICY, RUN_FILE_POLICY, TREND_POLICY, Access, Guard
-from mplab.dashboard.cells import finished_cells, log_names
+from mplab.dashboard.access import PAGE_POLICY, RUN_FILE_POLICY, SCRIPTED_POLICY, Access, Guard
+from mplab.dashboard.cells import finished_cells, has_comparison, log_names
 from mplab.dashboard.days import newest_per_experiment
 from mplab.dashboard.files import content_type, is_listed, names_below, open_below, read_below
 from mplab.dashboard.live import Live, progress_of
@@ -42,6 +43,8 @@ _KEPT_PAGES = 32
 _PAGE_AGE_S = 10.0
 """A page is made again after this time, because it shows elapsed time."""
 _MOST_PAGES = 10_000
+_COMPARISON_BYTES = 16 << 20
+"""Limit for the size of a page of `mplab compare`."""
 _LOG_BYTES = 1 << 20
 """Part of a campaign's log that is shown: its end."""
 
@@ -100,22 +103,34 @@ class Dashboard:
             if name == trend_name(experiment):
                 return await self._trend(experiment, snapshot)
         if snapshot.run(name) is None:
-            raise HTTPException(404)
+            return await self._comparison(name, snapshot)
 
         def page(snapshot: Snapshot) -> str:
             run = snapshot.run(name)
             if run is None:
                 raise HTTPException(404)
             cells = finished_cells(run.folder, run.name)
-            return render.run_page(snapshot, run, cells, log_names(run.folder, run.name))
+            compared = comparison_name(run.name) if has_comparison(run.folder, run.name) else ""
+            return render.run_page(snapshot, run, cells, log_names(run.folder, run.name), compared=compared)
 
         return await self._html(request, page)
+
+    async def _comparison(self, file: str, snapshot: Snapshot) -> Response:
+        """Answer with the page of `mplab compare` for a run, which lies next to the run directory."""
+        run = next((run for run in snapshot.runs if comparison_name(run.name) == file), None)
+        if run is None:
+            raise HTTPException(404)
+        try:
+            text = await asyncio.to_thread(read_below, run.folder, [file], _COMPARISON_BYTES)
+        except (FileNotFoundError, ValueError):
+            raise HTTPException(404) from None
+        return HTMLResponse(text, headers={"Content-Security-Policy": SCRIPTED_POLICY})
 
     async def _trend(self, experiment: str, snapshot: Snapshot) -> Response:
         text = await asyncio.to_thread(self._trends.page, experiment, snapshot.runs)
         if not text:
             raise HTTPException(404, "fewer than two runs with a report have the same metric")
-        return HTMLResponse(text, headers={"Content-Security-Policy": TREND_POLICY})
+        return HTMLResponse(text, headers={"Content-Security-Policy": SCRIPTED_POLICY})
 
     async def _to_run_file(self, request: Request) -> Response:
         """Redirect to the file with the run's secret part of the URL, which pages of runs need for further files."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from mplab.analysis.report.places import FOLDER, comparison_name, page_name
 from mplab.base.errors import InputError
 from mplab.dashboard.files import open_below
-from mplab.format.cell import is_cell_id
 from mplab.format.runevents import CellFinished, CellStarted, RunEvent
 
 _MOST_BYTES = 64 << 20
@@ -37,7 +37,7 @@ def finished_cells(folder: Path, name: str) -> list[FinishedCell]:
             cells.pop(event.cell, None)
         elif isinstance(event, CellFinished):
             cells[event.cell] = event
-    pages = _pages(folder / name)
+    pages = frozenset(_names(folder / name / "report" / FOLDER, (".html",)))
     return [
         FinishedCell(
             event.cell,
@@ -45,10 +45,17 @@ def finished_cells(folder: Path, name: str) -> list[FinishedCell]:
             event.duration_s,
             event.t,
             event.reasons,
-            f"/runs/{quote(name)}/report/cells/{event.cell}.html" if event.cell in pages else "",
+            f"/runs/{quote(name)}/report/{FOLDER}/{page}" if (page := page_name(event.cell)) in pages else "",
         )
         for event in reversed(cells.values())
     ]
+
+
+def has_comparison(folder: Path, name: str) -> bool:
+    """Return whether `mplab compare` has written its page for the run ``folder/name``."""
+    with contextlib.suppress(FileNotFoundError), open_below(folder, [comparison_name(name)]):
+        return True
+    return False
 
 
 def log_names(folder: Path, name: str) -> list[str]:
@@ -63,11 +70,6 @@ def _events(path: Path) -> Iterator[RunEvent]:
                 continue
             with contextlib.suppress(ValueError, RecursionError, InputError):
                 yield RunEvent.parse(json.loads(line))
-
-
-def _pages(path: Path) -> frozenset[str]:
-    names = (name.removesuffix(".html") for name in _names(path / "report" / "cells", (".html",)))
-    return frozenset(name for name in names if is_cell_id(name))
 
 
 def _names(folder: Path, suffixes: tuple[str, ...]) -> Iterator[str]:

@@ -145,7 +145,9 @@ def overview(snapshot: Snapshot) -> str:
     )
 
 
-def run_page(snapshot: Snapshot, run: RunEntry, cells: list[FinishedCell], logs: Iterable[str]) -> str:
+def run_page(
+    snapshot: Snapshot, run: RunEntry, cells: list[FinishedCell], logs: Iterable[str], *, compared: str = ""
+) -> str:
     """Return the page of a run.
 
     Args:
@@ -153,6 +155,7 @@ def run_page(snapshot: Snapshot, run: RunEntry, cells: list[FinishedCell], logs:
         run: the run.
         cells: its finished cells, the newest first.
         logs: names of the files in its folder ``logs``.
+        compared: file name of its comparison with other runs; "": there is none.
     """
     own = [other for other in snapshot.runs if other.experiment == run.experiment and not other.problem]
     done = run.cells.ok + run.cells.invalid + run.cells.failed
@@ -165,6 +168,7 @@ def run_page(snapshot: Snapshot, run: RunEntry, cells: list[FinishedCell], logs:
         cells=cells,
         shown=SHOWN_CELLS,
         logs=sorted(logs),
+        compared=f"/runs/{quote(compared)}" if compared else "",
         trend=_trend_url(run.experiment, own),
     )
 

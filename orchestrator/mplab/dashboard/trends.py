@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 from mplab.analysis.errors import AnalysisError
 from mplab.analysis.record.run import Run
-from mplab.analysis.report.trendpage import trend_page
 from mplab.analysis.results.frames import Results
 from mplab.analysis.verdicts.trend import histories
+from mplab.base.deferred import deferred
 from mplab.campaign.night import REPORT
 from mplab.dashboard.files import fingerprint
 from mplab.dashboard.watch import RunEntry, read_manifest
@@ -60,4 +60,8 @@ def _made(experiment: str, entries: Sequence[RunEntry]) -> str:
         series = histories(Results(tuple(runs)), experiment)
     except AnalysisError:
         return ""
-    return trend_page(experiment, series, runs[-1].transports, reports) if series else ""
+    if not series:
+        return ""
+    with deferred("loads Matplotlib, which no other page needs"):
+        from mplab.analysis.report.trendpage import trend_page
+    return trend_page(experiment, series, runs[-1].transports, reports)

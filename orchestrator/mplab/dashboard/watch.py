@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,17 +19,18 @@ from mplab.analysis.record.run import first_problem
 from mplab.analysis.results.reported import Summary
 from mplab.base.deferred import deferred
 from mplab.base.errors import InputError, LabNotReadyError
-from mplab.base.lock import is_locked
+from mplab.base.lock import is_locked, sees_locks
 from mplab.campaign.directory import CampaignDirectory
 from mplab.campaign.night import REPORT, Disk, Night, disk_of
 from mplab.campaign.state import CampaignTracker
 from mplab.dashboard.files import fingerprint, open_below, read_below
 from mplab.format.campaign import CampaignRecord, CampaignState, CellCounts, ResourceStatus
 from mplab.format.campaignevents import CampaignEvent
-from mplab.format.events import END_OF_TIME_S, Event
+from mplab.format.events import Event
 from mplab.format.manifest import Manifest
 from mplab.format.runevents import RunEvent, RunPlanned
-from mplab.run.progress import ProgressTracker, RunProgress
+from mplab.format.times import END_OF_TIME_S, time_of
+from mplab.run.progress import ProgressTracker, RunProgress, is_recent, state_of
 
 if TYPE_CHECKING:
     from mplab.drivers.phone.adb.quarantine import Quarantined
@@ -44,8 +44,6 @@ _AGE_S = 0.8
 """A snapshot that is younger is not made again."""
 _BEAT_S = 10
 """While something runs, the version changes at least this often, because pages show elapsed time."""
-RECENT_S = 900
-"""A run of another user counts as running for this time after its last event, since its lock cannot be seen."""
 _NEXT_CELLS = 5
 _TRIES_SHOWN = 20
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -81,8 +79,7 @@ class RunEntry:
     Attributes:
         folder: folder that holds the run directory.
         name: name of the run directory.
-        state: state of the run; ``killed``: it has not ended and no process executes it; ``unknown``: the same, but it
-            belongs to another user, so that its process cannot be seen; ``unreadable``: see `problem`.
+        state: state of the run (`mplab.run.progress.state_of`), or ``unreadable``: see `problem`.
         progress: current progress; its `outcomes` are kept only until the run has ended.
         coming: next cells, as planned.
         has_report: True if the run directory has ``report/index.html``.
@@ -252,17 +249,12 @@ class _RunReader:
         if changes:
             self._entry = replace(self._entry, **changes)  # type: ignore[arg-type]
             self._entry = replace(self._entry, words=_words(self._entry))
-        if not self._entry.problem and (state := self._state(now)) != self._entry.state:
-            self._entry = replace(self._entry, state=state)
+        progress = self._entry.progress
+        if not self._entry.problem:
+            state = progress.state if self._tail.behind else state_of(progress, self._path, now=now)
+            if state != self._entry.state:
+                self._entry = replace(self._entry, state=state)
         return self._entry
-
-    def _state(self, now: float) -> str:
-        state = self._entry.progress.state
-        if state in {"interrupted", "finished"} or self._tail.behind or is_locked(f"run-{self._entry.name}"):
-            return state
-        if _is_ours(self._path):
-            return "killed"
-        return state if _is_recent(self._entry.progress.updated, now) else "unknown"
 
     def _read_manifest(self) -> dict[str, object]:
         try:
@@ -273,7 +265,7 @@ class _RunReader:
         return {
             "experiment": experiment.name,
             "title": experiment.title or experiment.name,
-            "started": _seconds(manifest.started),
+            "started": started.timestamp() if (started := time_of(manifest.started)) is not None else None,
             "scenarios": tuple(scenario.label for scenario in experiment.scenarios),
             "links": tuple(link.name for link in experiment.links),
             "transports": tuple((look.label, look.title, look.colour) for look in manifest.transports),
@@ -382,7 +374,7 @@ class _CampaignReader:
     @property
     def live(self) -> bool | None:
         """Return whether a process runs the campaign; None: it belongs to another user, so that this is unknown."""
-        return True if is_locked(self._directory.lock_name) else False if _is_ours(self._path) else None
+        return True if is_locked(self._directory.lock_name) else False if sees_locks(self._path) else None
 
 
 class Watcher:
@@ -482,8 +474,8 @@ class Watcher:
                 if status.state == "running" and status.run in runs
             }
             experiments = {run.experiment for run in runs.values() if run.headlines}
-            recent = _is_recent(state.updated, now) or any(
-                _is_recent(moment.updated, now) for moment in progress.values()
+            recent = is_recent(state.updated, now) or any(
+                is_recent(moment.updated, now) for moment in progress.values()
             )
             night = Night(
                 state=state,
@@ -599,26 +591,8 @@ def _words(run: RunEntry) -> str:
     return "\n".join(parts).casefold()
 
 
-def _is_ours(path: Path) -> bool:
-    """Return whether this user owns a directory: locks are visible only to the user of the process that holds them."""
-    return path.lstat().st_uid == os.getuid()
-
-
-def _is_recent(t: float | None, now: float) -> bool:
-    return t is not None and t > now - RECENT_S
-
-
 def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
-def _seconds(text: str) -> float | None:
-    try:
-        moment = datetime.fromisoformat(text)
-        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
-    return seconds if 0 <= seconds < END_OF_TIME_S else None
 
 
 def _in_time(text: str) -> float:

@@ -16,12 +16,14 @@ class Abilities:
         title: name of the shaper in messages.
         disciplines: supported queue disciplines.
         traces: True if the shaper replays packet-delivery traces.
+        middleboxes: True if the shaper can remove the options of Multipath TCP.
         shapes: False: there is no shaper; the path can only stay unshaped.
     """
 
     title: str
     disciplines: Collection[Discipline]
     traces: bool = True
+    middleboxes: bool = False
     shapes: bool = True
     lowest_rate_kbps: float = 1.0
     rate_kbps: float = 10_000_000.0
@@ -66,6 +68,8 @@ def _refused(way: Direction, shaper: Abilities) -> Iterator[str]:
     elif way.trace is not None and (mean := way.trace.profile().mean_kbps) > shaper.rate_kbps:
         most = format_rate(shaper.rate_kbps)
         yield f"trace {way.trace.name} offers {format_rate(mean)} in the mean: {shaper.title} can give at most {most}"
+    if way.middlebox != "none" and not shaper.middleboxes:
+        yield f"{shaper.title} has no middlebox '{way.middlebox}'"
     if way.rate_kbps is not None and not shaper.lowest_rate_kbps <= way.rate_kbps <= shaper.rate_kbps:
         least, most = format_rate(shaper.lowest_rate_kbps), format_rate(shaper.rate_kbps)
         yield f"rate {format_rate(way.rate_kbps)}: {shaper.title} can give {least} to {most}"

@@ -95,6 +95,8 @@ class ActiveCheck(TypedDict, total=False):
     congestion_control: str
     origin_congestion_control: str
     """Of the origin's socket; only on the direct route."""
+    receive_buffer_bytes: int
+    """Largest receive buffer of a socket at the end of the check (SO_RCVBUF)."""
 
 
 class SessionSummary(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""Model of a claim in manifest.json: a statement of a paper about a metric, and how a run is to be compared with it.
+"""Model of a claim in manifest.json: a statement of a paper about a metric, and the comparison of a run with it.
 
 `mplab.userfiles.experiments.claims` has the model of a claim in an experiment file.
 """

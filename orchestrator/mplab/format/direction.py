@@ -21,6 +21,9 @@ WAYS: tuple[Way, ...] = ("down", "up")
 Distribution = Literal["uniform", "normal", "pareto", "paretonormal"]
 Discipline = Literal["drop-tail", "codel", "fq_codel", "cake"]
 
+Middlebox = Literal["none", "strip-mptcp"]
+"""Device on a path that changes packets. strip-mptcp: removes the options of Multipath TCP from handshakes."""
+
 CONTROLLED: tuple[Discipline, ...] = ("codel", "fq_codel")
 """Disciplines with a target and an interval (RFC 8289, RFC 8290)."""
 
@@ -156,6 +159,7 @@ class DirectionJson(TypedDict, total=False):
     reorder_percent: float
     duplicate_percent: float
     queue: QueueJson
+    middlebox: Middlebox
     trace: TraceJson
 
 
@@ -175,6 +179,7 @@ class Direction:
     duplicate_percent: float = 0.0
     queue: Queue = Queue()
     trace: RecordedTrace | None = None
+    middlebox: Middlebox = "none"
 
     @property
     def loss_percent(self) -> float:
@@ -223,6 +228,8 @@ class Direction:
         if self.duplicate_percent:
             described["duplicate_percent"] = self.duplicate_percent
         described["queue"] = self.queue.to_json()
+        if self.middlebox != "none":
+            described["middlebox"] = self.middlebox
         return described
 
     def text(self, key: str) -> str:
@@ -240,6 +247,7 @@ class Direction:
             ("reorder", self.reorder_percent),
             ("duplicate", self.duplicate_percent),
             ("queue", self.queue != Queue()),
+            ("middlebox", self.middlebox != "none"),
         )
         return [f"{key} {self.text(key)}" for key, value in values if value]
 
@@ -269,4 +277,5 @@ _TEXTS: Mapping[str, Callable[[Direction], str]] = {
     "reorder": lambda way: format_percent(way.reorder_percent),
     "duplicate": lambda way: format_percent(way.duplicate_percent),
     "queue": lambda way: str(way.queue),
+    "middlebox": lambda way: way.middlebox,
 }

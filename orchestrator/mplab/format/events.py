@@ -19,9 +19,7 @@ from pydantic import Field, ValidationError, field_validator
 from mplab.base.errors import InputError
 from mplab.base.files import Closing, explained, write_all
 from mplab.format.record import Record, json_of
-
-END_OF_TIME_S = 1e11
-"""Limit for event times: later times cannot be converted to a date."""
+from mplab.format.times import END_OF_TIME_S
 
 
 class Event(Record):

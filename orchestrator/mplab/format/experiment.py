@@ -283,6 +283,10 @@ class ExperimentBase:
     tolerance: Tolerance = dataclasses.field(default=_DEFAULT_TOLERANCE, metadata=_HASHED)
     capture: Capture = dataclasses.field(default="headers", metadata=_HASHED)
     congestion_control: CongestionControl = dataclasses.field(default="cubic", metadata=_HASHED)
+    receive_buffer_bytes: Annotated[Whole | None, OMIT_EMPTY] = dataclasses.field(
+        default=None, metadata=_HASHED_IF_GIVEN
+    )
+    """Maximum receive buffer of the phone's sockets; None: the phone's own."""
     retries: Whole = 1
     cell_timeout_s: float = LEAST_DEFAULT_TIMEOUT_S
     rest_s: float = dataclasses.field(default=0.0, metadata=_HASHED_IF_GIVEN)
@@ -326,3 +330,10 @@ class ExperimentRecord(ExperimentBase):
     """Variables that were set outside the file."""
     files: dict[str, str] | None = None
     """Files that cells depend on: path → SHA-256, hex. None: written by a version that did not hash them."""
+
+    def congestion_control_of(self, transport: str) -> str:
+        """Return the congestion control requested for the cells of a transport, by its label."""
+        chosen = next(
+            (use.options.get("congestion_control") for use in self.transports if use.label == transport), None
+        )
+        return chosen if isinstance(chosen, str) else self.congestion_control

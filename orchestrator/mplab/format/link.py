@@ -1,16 +1,18 @@
 """Link conditions: the paths over WiFi and LTE, and their changes while a scenario runs."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, NotRequired, cast
+from dataclasses import replace
+from typing import Annotated, Literal, NotRequired, Self, cast
 
 from pydantic import Field, model_serializer, model_validator
 from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict
 
 from mplab.base.paths import INTERFACES
-from mplab.format.direction import WAYS, DirectionJson
+from mplab.format.direction import WAYS, DirectionJson, Queue
 from mplab.format.path import OPEN, PathCondition
 from mplab.format.record import CONFIG, RecordName
+from mplab.format.units import format_size
 
 INTERFACE_TITLES = {"wlan0": "WiFi", "rmnet0": "LTE"}
 
@@ -123,6 +125,36 @@ class LinkCondition:
         """Return interface of the phone (``wlan0``, ``rmnet0``) → condition of its path."""
         return {"wlan0": self.wifi, "rmnet0": self.lte}
 
+    def with_queue(self, queue: Queue) -> Self:
+        """Return the condition with queues of the length of `queue`, from the start and after each change.
+
+        Its name ends in ``-q50`` for 50 packets, or in ``-q150kb`` for 150 kB.
+        """
+        size = str(queue.length) if queue.unit == "packets" else format_size(queue.length).lower().replace(" ", "")
+        moments = [
+            replace(moment, condition=moment.condition.with_queue(queue)) if moment.reshaped else moment
+            for moment in self.changes
+        ]
+        return replace(
+            self,
+            name=f"{self.name}-q{size.replace('.', 'p')}",
+            title=f"{self.title} (queue {replace(Queue(), unit=queue.unit, length=queue.length)})",
+            wifi=self.wifi.with_queue(queue),
+            lte=self.lte.with_queue(queue),
+            changes=tuple(moments),
+        )
+
+    @property
+    def queues(self) -> bool:
+        """Return whether packets can wait: a direction has a rate or a trace, now or after a change."""
+        ways = [path.way(way) for _, path in self.conditions() for way in WAYS]
+        return any(way.rate_kbps is not None or way.trace is not None for way in ways)
+
+    @property
+    def stripped(self) -> frozenset[str]:
+        """Interfaces of the phone behind whose paths a middlebox removes the options of Multipath TCP."""
+        return frozenset(interface for interface, path in self.paths().items() if path.strips_multipath)
+
     def conditions(self) -> Iterator[tuple[str, PathCondition]]:
         """Yield (name, condition): the initial condition of each path, then the new one after each change.
 
@@ -177,5 +209,5 @@ def _ways(path: PathCondition) -> PathJson:
 
 
 def interface_title(name: str) -> str:
-    """Return the title of an interface: ``WiFi (wlan0)`` for ``wlan0``; other interfaces are returned unchanged."""
-    return f"{INTERFACE_TITLES[name]} ({name})" if name in INTERFACE_TITLES else name
+    """Return the title of an interface: ``WiFi`` for ``wlan0``; other interfaces are returned unchanged."""
+    return INTERFACE_TITLES.get(name, name)

@@ -57,6 +57,11 @@ class PathCondition:
         return self.down.delay_ms + self.up.delay_ms
 
     @property
+    def strips_multipath(self) -> bool:
+        """Return whether a middlebox on the path removes the options of Multipath TCP."""
+        return "strip-mptcp" in {self.down.middlebox, self.up.middlebox}
+
+    @property
     def round_trip_loss_percent(self) -> float:
         """Probability that a packet or its answer is lost, percent, rounded to 6 decimals."""
         delivered = (1 - self.down.loss_percent / 100) * (1 - self.up.loss_percent / 100)
@@ -65,6 +70,12 @@ class PathCondition:
     def dark(self) -> Self:
         """Return the same condition, but with 100 % loss in both directions."""
         return replace(self, down=replace(self.down, loss=100.0), up=replace(self.up, loss=100.0))
+
+    def with_queue(self, queue: Queue) -> Self:
+        """Return the same condition with queues of the length of `queue`; their disciplines stay."""
+        ways = {way: self.way(way) for way in WAYS}
+        lengths = {way: replace(old.queue, unit=queue.unit, length=queue.length) for way, old in ways.items()}
+        return replace(self, **{way: replace(old, queue=lengths[way]) for way, old in ways.items()})
 
     def problems(self) -> Iterator[str]:
         """Yield one sentence for each contradiction between values of the condition."""

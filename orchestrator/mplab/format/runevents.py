@@ -24,6 +24,8 @@ class RunPlanned(RunEvent):
     cells: tuple[CellSpec, ...] = ()
     estimate_s: float = 0.0
     skipped: tuple[SkippedTransport, ...] = ()
+    machine: Annotated[str, OMIT_EMPTY] = ""
+    """Machine that runs the cells (`mplab.base.lock.machine`); "": an older version did not record it."""
 
 
 class DeadlineSet(RunEvent):
@@ -49,6 +51,8 @@ class RunResumed(RunEvent):
     """Ids of cells that were complete, but run again."""
     git: Annotated[GitRecord | None, OMIT_EMPTY] = None
     """Checkout of this process, if it differs from that at the start of the run."""
+    machine: Annotated[str, OMIT_EMPTY] = ""
+    """Machine that runs the cells from now on."""
 
 
 class LabUp(RunEvent):
@@ -160,6 +164,6 @@ class RunFinished(RunEvent):
     outcomes: dict[str, Whole] = Field(default_factory=dict)
 
 
-def planned_event(plan: Plan) -> RunPlanned:
-    """Return the event that records a run's plan."""
-    return RunPlanned(cells=plan.cells, estimate_s=plan.estimate_s, skipped=plan.skipped)
+def planned_event(plan: Plan, machine: str = "") -> RunPlanned:
+    """Return the event that records a run's plan, and the machine that executes it."""
+    return RunPlanned(cells=plan.cells, estimate_s=plan.estimate_s, skipped=plan.skipped, machine=machine)

@@ -24,11 +24,72 @@ ECHO_HOST, ECHO_ADDRESS, ECHO_PORT, ECHO_DELAY_MS = "echo.lab", "10.65.0.7", 700
 """Echo server for datagrams, at the same distance from the proxy as the download server."""
 
 Protocol = Literal["h2", "h1"]
-PROTOCOLS: tuple[Protocol, ...] = ("h2", "h1")
-SUFFIX: dict[Protocol, str] = {"h2": ".lab", "h1": ".h1.lab"}
-"""``www.wiki.lab`` speaks HTTP/2 (and HTTP/1.1 on request), ``www.wiki.h1.lab`` only HTTP/1.1; same objects."""
+Addresses = Literal["several", "one"]
+OriginRtt = Literal["table", "none"]
+_PROTOCOLS: tuple[Protocol, ...] = ("h2", "h1")
 
-_H1_FIRST_HOST = 129
+_LETTERS: dict[tuple[Addresses, OriginRtt], str] = {
+    ("several", "table"): "h",
+    ("several", "none"): "n",
+    ("one", "table"): "o",
+    ("one", "none"): "b",
+}
+"""First letter of the label before ``.lab``; the second character is 1 or 2 (HTTP/1.1, HTTP/2).
+
+No label is longer than ``h1``. Longer names would change the smallest sizes of objects, and so all sites.
+"""
+_H1_FIRST = 128
+"""Added to the last byte of an address for HTTP/1.1: nginx chooses the protocol by the address."""
+_ONE_ADDRESS = 100
+_NEAR_ROWS = 32
+"""Added to the third byte of the address of a site without round-trip time."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of the ways in which the origin serves every site. All variants have the same objects.
+
+    Attributes:
+        http: ``h2``: HTTP/2, and HTTP/1.1 for clients that do not offer HTTP/2; ``h1``: only HTTP/1.1.
+        addresses: ``several``: each host name of a site has its own address; ``one``: all have the same address.
+        origin_rtt: ``table``: round-trip time between proxy and server from `Site.rtt_ms`; ``none``: no added delay.
+    """
+
+    http: Protocol = "h2"
+    addresses: Addresses = "several"
+    origin_rtt: OriginRtt = "table"
+
+    @property
+    def suffix(self) -> str:
+        """End of the host names: ``.lab`` (all defaults), ``.h1.lab``, ``.o2.lab``…"""
+        letter = self._letter
+        return ".lab" if (letter, self.http) == ("h", "h2") else f".{letter}{self.http[1]}.lab"
+
+    def host_name(self, host: str, slug: str) -> str:
+        """Return the full name of a host of the site `slug`: ``img1`` → ``img1.wiki.lab``."""
+        return f"{host}.{slug}{self.suffix}"
+
+    def url(self, slug: str, scheme: Literal["https", "http"] = "https") -> str:
+        """Return the URL of the page of the site `slug`."""
+        return f"{scheme}://{self.host_name('www', slug)}/"
+
+    def certificate(self, slug: str) -> str:
+        """Return the name of the certificate for all host names of the site `slug`. Both protocols share it."""
+        return slug if self._letter == "h" else f"{slug}-{self._letter}"
+
+    def addresses_of(self, row: int, hosts: int) -> list[str]:
+        """Return the addresses of the `hosts` host names of the site in row `row` of the table, in order."""
+        network = f"10.65.{row + (_NEAR_ROWS if self.origin_rtt == 'none' else 0)}"
+        base = _H1_FIRST if self.http == "h1" else 0
+        last = [_ONE_ADDRESS] * hosts if self.addresses == "one" else range(1, hosts + 1)
+        return [f"{network}.{base + number}" for number in last]
+
+    @property
+    def _letter(self) -> str:
+        return _LETTERS[self.addresses, self.origin_rtt]
+
+
+VARIANTS: tuple[Variant, ...] = tuple(Variant(http, *letter) for letter in _LETTERS for http in _PROTOCOLS)
 
 Kind = Literal["page", "frame", "data", "css", "js", "image"]
 """``page``: the HTML document; ``frame``: HTML in an iframe; ``data``: JSON fetched by a script."""
@@ -55,7 +116,7 @@ class Site:
 
     @property
     def network(self) -> str:
-        """IPv4 network of all hosts of the site: ``10.65.1.0/24``."""
+        """IPv4 network of all hosts of the site that have its round-trip time: ``10.65.1.0/24``."""
         return f"10.65.{self.row}.0/24"
 
 
@@ -69,7 +130,8 @@ def load_sites(path: Path = DATA_DIR / "sites.yaml") -> tuple[Site, ...]:
 def delay_by_prefix(sites: tuple[Site, ...] | None = None) -> dict[str, float]:
     """Return address prefix → one-way delay between proxy and server, ms.
 
-    For web sites it is half the RTT in the table, for the download, name and echo servers a constant.
+    For web sites it is half the RTT in the table, for the download, name and echo servers a constant. Addresses of
+    variants without round-trip time are not listed: they have no delay.
     """
     delays = {
         f"{FILE_ADDRESS}/32": FILE_DELAY_MS,
@@ -98,32 +160,20 @@ class SiteObject:
 
 @dataclass(frozen=True)
 class BuiltSite:
-    """A web site whose files were generated. `hosts` has the first labels of its host names: ``www``, ``img1``.
-
-    Host number h, from 1, has the address 10.65.`row`.h for HTTP/2, and 10.65.`row`.(128 + h) for HTTP/1.1.
-    """
+    """A web site whose files were generated. `hosts` has the first labels of its host names: ``www``, ``img1``."""
 
     slug: str
     row: int
     hosts: tuple[str, ...]
     objects: tuple[SiteObject, ...]
 
-    def host_name(self, host: str, protocol: Protocol) -> str:
-        """Return the full name of a host: ``img1`` → ``img1.wiki.lab``."""
-        return f"{host}.{self.slug}{SUFFIX[protocol]}"
-
-    def host_names(self, protocol: Protocol) -> list[str]:
+    def host_names(self, variant: Variant) -> list[str]:
         """Return the full names of all hosts."""
-        return [self.host_name(host, protocol) for host in self.hosts]
+        return [variant.host_name(host, self.slug) for host in self.hosts]
 
-    def addresses(self, protocol: Protocol) -> list[str]:
+    def addresses(self, variant: Variant) -> list[str]:
         """Return the addresses of `host_names`, in the same order."""
-        first = 1 if protocol == "h2" else _H1_FIRST_HOST
-        return [f"10.65.{self.row}.{first + number}" for number in range(len(self.hosts))]
-
-    def url(self, protocol: Protocol, scheme: Literal["https", "http"] = "https") -> str:
-        """Return the URL of the site's page."""
-        return f"{scheme}://{self.host_name('www', protocol)}/"
+        return variant.addresses_of(self.row, len(self.hosts))
 
     @property
     def size_bytes(self) -> int:

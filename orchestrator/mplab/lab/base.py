@@ -11,6 +11,7 @@ from mplab.base.endpoints import Endpoints
 from mplab.base.errors import LabNotReadyError, StepError, check_each
 from mplab.base.undo import UndoStack
 from mplab.drivers.phone import Phone
+from mplab.drivers.phone.buffers import limit_receive_buffer
 from mplab.drivers.proxy import Proxy
 from mplab.drivers.proxy.protocol import Servers
 from mplab.drivers.services import RunningServices
@@ -19,6 +20,7 @@ from mplab.drivers.transport.agent import Agent
 from mplab.drivers.transport.direct import Carrier
 from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.appium import AppiumServer
+from mplab.format.sockets import SocketSettings
 from mplab.lab.driver import LabSettings
 from mplab.lab.protocol import CellPart, PartJob
 from mplab.userfiles.experiments.app import AndroidApp
@@ -146,24 +148,36 @@ class BaseLab:
         """Return {}: this lab has no direct route to the origin. See `Lab`."""
         return {}
 
-    def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Carrier:
+    def use_congestion_control(self, algorithm: str) -> None:
+        """Make an algorithm the default of the lab's kernels, for programs that choose none, like the origin's.
+
+        A lab whose kernels are not its own changes nothing.
+        """
+
+    def set_up_transport(
+        self, transport: Transport, *, sockets: SocketSettings, logs: Path, undo: UndoStack
+    ) -> Carrier:
         """Prepare phone and proxy for a transport. Return the agent, which is not started yet.
 
         Args:
             transport: transport that carries the TCP connections of the phone's apps.
+            sockets: settings of the sockets of agent and proxy, and of the origin's as far as the lab can set them.
             logs: folder for the agent's logs.
             undo: every change registers its undo here before it is made.
         """
         if not self.endpoints.app_proxy:  # otherwise the phone cannot be changed, and only the agent binds its sockets
             transport.setup(self.phone, undo)
+        self.use_congestion_control(sockets.congestion_control)
+        if sockets.receive_buffer_bytes is not None:
+            limit_receive_buffer(self.phone, sockets.receive_buffer_bytes, undo)
         settings = transport.agent_settings()
-        self.proxy.use(settings.session)
+        self.proxy.use(settings.session, sockets.congestion_control)
         agent = Agent(
             phone=self.phone,
             settings=settings,
             endpoints=self.endpoints,
             secret_file=self.servers.secret_file,
-            congestion_control=self.congestion_control,
+            congestion_control=sockets.congestion_control,
             logs=logs,
         )
         undo.register("agent", agent.stop)

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
+from pydantic import BaseModel
+
 from mplab.base.drivers import Drivers
 from mplab.base.places import ROOT
 from mplab.base.plugins import SCENARIOS
@@ -62,12 +64,17 @@ def android_app(lab: LabUse, scenario: str) -> AndroidApp | None:
     return chosen_app(scenario, lab.chosen_apps) if lab.android else None
 
 
-def programs_of(scenario: AnyScenario) -> list[Program]:
+def programs_of(scenario: AnyScenario, parameters: BaseModel | None = None) -> list[Program]:
     """Return the programs that a scenario needs, without duplicates; those that every lab needs are not added.
 
     They are its browser, the programs that it declares, and those of its services.
+
+    Args:
+        scenario: the scenario.
+        parameters: its parameters, which can choose the browser; None: the scenario's usual browser.
     """
-    programs = [FIREFOX] if scenario.browser == "firefox" else []
+    browser = scenario.browser if parameters is None else scenario.browser_of(parameters)
+    programs = [FIREFOX] if browser == "firefox" else []
     programs += scenario.programs
     programs += [program for name in scenario.services for program in load_service(name).programs]
     return list({program.name: program for program in programs}.values())

@@ -18,6 +18,7 @@ from mplab.drivers.transport import Transport
 from mplab.drivers.transport.direct import Carrier
 from mplab.drivers.ui import AppUi, BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
+from mplab.format.sockets import SocketSettings
 
 if TYPE_CHECKING:
     from mplab.base.browser.tab import DevTools
@@ -212,13 +213,16 @@ class Lab(Protocol):
     def origin_counters(self) -> Mapping[str, int]:
         """Return the network counters of the kernel on which the origin runs; {} in labs without a direct route."""
 
-    def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Carrier:
+    def set_up_transport(
+        self, transport: Transport, *, sockets: SocketSettings, logs: Path, undo: UndoStack
+    ) -> Carrier:
         """Prepare phone and proxy for a transport. Return the agent, which is not started yet.
 
         On the direct route there is no agent; the returned object has its methods, and they do nothing.
 
         Args:
             transport: transport that carries the TCP connections of the phone's apps.
+            sockets: settings of the sockets of agent and proxy, and of the origin's as far as the lab can set them.
             logs: folder for the agent's logs.
             undo: every change registers its undo here before it is made.
         """

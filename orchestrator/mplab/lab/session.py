@@ -13,6 +13,7 @@ from mplab.base.undo import UndoStack
 from mplab.drivers.services import load_service
 from mplab.drivers.transport import transport_named
 from mplab.format.link import LinkCondition
+from mplab.format.sockets import SocketSettings
 from mplab.lab.catalog import LINKS_DIR
 from mplab.lab.driver import LabSettings, phone_driver
 from mplab.lab.topology import SCRATCH
@@ -77,7 +78,10 @@ class LabSession:
             lab.shaper.apply(paths, seed=settings.seed, core_rtt_ms=condition.core_rtt_ms)
             measured = lab.shaper.probe(paths)
             transport = transport_named(settings.transport, lab.phone.interfaces)
-            agent = lab.set_up_transport(transport, logs=logs, undo=undo)
+            transport.stripped = condition.stripped
+            agent = lab.set_up_transport(
+                transport, sockets=SocketSettings(settings.congestion_control), logs=logs, undo=undo
+            )
             agent.start()
             active = agent.check(subflows=transport.expected_subflows)
             self._facts = {

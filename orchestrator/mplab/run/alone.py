@@ -98,7 +98,7 @@ def check_alone(
     """
     scenario = catalog().scenarios[name]
     experiment = _experiment(name, parameters, transport=transport, link=link, seed=seed)
-    ready.check_ready(needs_ui=scenario.needs_ui, further=programs_of(scenario))
+    ready.check_ready(needs_ui=scenario.needs_ui, further=programs_of(scenario, experiment.scenarios[0].parameters))
     planned = PlannedRun(experiment, plan_of(experiment), folder)
     run_id = new_run_id(experiment.name)
     with held(experiment, RunDirectory(folder / run_id)) as locks:

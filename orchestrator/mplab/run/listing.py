@@ -79,5 +79,5 @@ def _listed(directory: RunDirectory) -> ListedRun:
         ok=progress.ok,
         planned=progress.total,
         duration_s=ended - began if began is not None and ended is not None else None,
-        state=state_of(directory, progress),
+        state=state_of(progress, directory.path),
     )

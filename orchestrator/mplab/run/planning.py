@@ -11,8 +11,9 @@ from tempfile import TemporaryDirectory
 
 from pydantic import JsonValue
 
+from mplab.base import congestion
 from mplab.base.deferred import deferred
-from mplab.base.errors import InputError
+from mplab.base.errors import InputError, LabNotReadyError
 from mplab.base.places import EXPERIMENTS, by_name
 from mplab.base.suggest import did_you_mean, unknown
 from mplab.drivers.transport import DRIVERS
@@ -181,11 +182,26 @@ def plan_of(experiment: Experiment) -> Plan:
     raise_lines([text for use in experiment.transports for text in DRIVERS[use.name].problems_in(use.files)])
     names = {use.name for use in experiment.transports}
     real = experiment.lab.real  # a real phone has another kernel than this host
+    if not real:
+        _check_congestion_control(experiment)
     reasons = {
         name: ("" if real else DRIVERS[name].missing_reason()) or missing_on_phone(experiment.lab, name)
         for name in sorted(names)
     }
     return make_plan(experiment, skipped={name: reason for name, reason in reasons.items() if reason})
+
+
+def _check_congestion_control(experiment: Experiment) -> None:
+    """Raise LabNotReadyError if the kernel of this host lacks a congestion control of the experiment."""
+    labels: dict[str, list[str]] = defaultdict(list)
+    for use in experiment.transports:
+        labels[experiment.sockets(use.label).congestion_control].append(use.label)
+    with suppress(OSError):  # the kernel may hide its settings
+        for name, users in labels.items():
+            if (problem := congestion.missing(name)) is not None:
+                raise LabNotReadyError(
+                    f"congestion_control of {', '.join(users)}: {problem.text}. To change this: {problem.remedy}"
+                )
 
 
 _MOST_RUNS = 10

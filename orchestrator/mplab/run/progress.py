@@ -1,11 +1,12 @@
 """Report the progress of a run: compute it from the events, read it from disk, call functions as it changes."""
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from mplab.base.lock import is_locked
+from mplab.base.lock import is_locked, sees_locks
 from mplab.format.cell import Outcome
 from mplab.format.events import read_events
 from mplab.format.runevents import (
@@ -24,12 +25,15 @@ from mplab.format.runevents import (
     RunStarted,
 )
 from mplab.run.blocks import EstimateTracker
-from mplab.run.run_directory import RunDirectory
+from mplab.run.run_directory import RunDirectory, lock_name_of
 
 if TYPE_CHECKING:
     from mplab.analysis.pipeline import Progress
 
 RunState = Literal["planned", "running", "paused", "interrupted", "finished"]
+
+RECENT_S = 900
+"""A process that cannot be seen counts as alive for this time after its last event, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ class RunProgress:
     """Unix seconds of the first start."""
     updated: float | None = None
     """Unix seconds of the last event."""
+    machine: str = ""
+    """Machine that runs the cells (`mplab.base.lock.machine`); "": an older version did not record it."""
     eta_s: float = 0.0
     """Time that the cells without outcome still need, in seconds."""
 
@@ -118,7 +124,7 @@ class ProgressTracker:
             case RunPlanned():
                 self._estimate = EstimateTracker(event.cells, event.estimate_s)
                 skipped = tuple((item.transport, item.reason) for item in event.skipped)
-                self._set(total=len(event.cells), skipped=skipped)
+                self._set(total=len(event.cells), skipped=skipped, machine=event.machine)
             case RunStarted() | RunResumed():
                 self._start(event)
             case CellStarted():
@@ -148,8 +154,10 @@ class ProgressTracker:
         return replace(self._progress, outcomes=dict(self._outcomes), eta_s=self._estimate.remaining_s())
 
     def _start(self, event: RunStarted | RunResumed) -> None:
-        for cell in event.again if isinstance(event, RunResumed) else ():
-            self._reopen(cell)
+        if isinstance(event, RunResumed):
+            self._set(machine=event.machine)
+            for cell in event.again:
+                self._reopen(cell)
         started = self._progress.started if self._progress.started is not None else event.t
         self._leave_cell(state="running", cut="", left_out=0, started=started)
 
@@ -171,7 +179,7 @@ class RunStatus:
     Attributes:
         path: the run directory.
         progress: counts, outcomes and time left; a damaged cell counts as not run.
-        state: as in `progress`, or ``killed``: the run has not ended, and no process executes it.
+        state: see `state_of`.
         damaged: cell id → problem, for cells that were complete and no longer are.
     """
 
@@ -196,13 +204,34 @@ def status(run: Path | str) -> RunStatus:
         for cell in sorted(progress.outcomes.keys() - directory.complete_cells().keys())
     }
     outcomes = {cell: outcome for cell, outcome in progress.outcomes.items() if cell not in damaged}
-    return RunStatus(directory.path, replace(progress, outcomes=outcomes), state_of(directory, progress), damaged)
+    return RunStatus(directory.path, replace(progress, outcomes=outcomes), state_of(progress, directory.path), damaged)
 
 
-def state_of(directory: RunDirectory, progress: RunProgress) -> str:
-    """Return the state of a run, as `RunStatus` has it: a run that has not ended is alive only if it holds its lock."""
-    ended = progress.state in {"interrupted", "finished"}
-    return progress.state if ended or is_locked(directory.lock_name) else "killed"
+def state_of(progress: RunProgress, path: Path, *, now: float | None = None) -> str:
+    """Return the state of the run in the directory `path`: that of its events, ``killed`` or ``unknown``.
+
+    A run that has not ended is alive while a process holds its lock. Without a lock it is ``killed``, if this user and
+    this machine would see the lock. If another user or another machine runs it, its events decide: `RECENT_S` seconds
+    after the last one, its state is ``unknown``.
+
+    Args:
+        progress: progress of the run, from its events.
+        path: run directory.
+        now: Unix seconds; default: the current time.
+
+    Raises:
+        OSError: there is no such directory.
+    """
+    if progress.state in {"interrupted", "finished"} or is_locked(lock_name_of(path)):
+        return progress.state
+    if sees_locks(path, progress.machine):
+        return "killed"
+    return progress.state if is_recent(progress.updated, time.time() if now is None else now) else "unknown"
+
+
+def is_recent(t: float | None, now: float) -> bool:
+    """Return whether less than `RECENT_S` seconds have passed since the last event `t`, Unix seconds; None: none."""
+    return t is not None and t > now - RECENT_S
 
 
 def _ignore(*_: object) -> None:

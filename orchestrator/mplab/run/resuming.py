@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mplab.base.deferred import deferred
 from mplab.base.errors import InputError
-from mplab.base.lock import resource_lock
+from mplab.base.lock import machine, resource_lock
 from mplab.format.events import EventLog, read_events
 from mplab.format.manifest import GitRecord, Manifest
 from mplab.format.plan import Plan
@@ -136,7 +136,7 @@ def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, wat
             directory.reopen_cell(cell)
         completed = len(complete) - (len(again) - len(damaged))
         git = _other_code(directory, watch)
-        events.append(RunResumed(complete=completed, again=tuple(again), git=git))
+        events.append(RunResumed(complete=completed, again=tuple(again), git=git, machine=machine()))
         set_deadline(events, ends_by)
     return completed
 

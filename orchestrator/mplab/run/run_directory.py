@@ -109,7 +109,7 @@ class RunDirectory:
     @property
     def lock_name(self) -> str:
         """Return the name of the lock that a process holds while it writes to this run (`mplab.base.lock`)."""
-        return f"run-{self.run_id}"
+        return lock_name_of(self.path)
 
     def load_experiment(
         self, catalog: Catalog, *, lab: LabUse | None = None, given: Mapping[str, object] | None = None
@@ -226,6 +226,11 @@ class RunDirectory:
                 except InputError as error:
                     damaged[name] = str(error)
         return complete, damaged
+
+
+def lock_name_of(path: Path) -> str:
+    """Return the name of the lock of the run in the directory `path`."""
+    return f"run-{path.resolve().name}"
 
 
 def new_run_id(name: str) -> str:

@@ -19,6 +19,8 @@ from mplab.analysis import text
         (-0.0000567, "−0.000057"),
         (2.5e9, "2\N{NARROW NO-BREAK SPACE}500\N{NARROW NO-BREAK SPACE}000\N{NARROW NO-BREAK SPACE}000"),
         (-0.0, "0"),
+        (-1.234e15, "−1.23\xa0×\xa010¹⁵"),
+        (9.9999e299, "1.00\xa0×\xa010³⁰⁰"),
     ],
 )
 def test_number(value: float | None, expected: str) -> None:
@@ -42,6 +44,10 @@ def test_rounding_keeps_a_value_apart_from_its_bounds() -> None:
     assert text.decimals_apart(30.0, 29.1, 31.2) == 1
     assert text.decimals_apart(0.94, 0.91, 1.2) == 2
     assert text.decimals_apart(0.9, 0.9, 1.2) == 1, "equal ones need no more digits"
+
+
+def test_a_long_count_is_a_power_of_ten() -> None:
+    assert text.Scale("").text(3e20) == "3.00\xa0×\xa010²⁰"
 
 
 def test_times_are_in_milliseconds_if_all_are_short() -> None:

@@ -72,6 +72,18 @@ INVALID: dict[str, tuple[Arrange, str, list[str], bool]] = {
         ["the agent's sockets use an unknown congestion control, cubic was requested"],
         False,
     ),
+    "receive buffer": (
+        active(receive_buffer_bytes=131_072),
+        "sptcp-wifi: {receive_buffer: 64 KiB}",
+        ["the receive buffer of the phone's sockets has 131072 bytes, at most 65536 was requested"],
+        False,
+    ),
+    "unknown receive buffer": (
+        active(),
+        "sptcp-wifi: {receive_buffer: 64 KiB}",
+        ["the receive buffer of the phone's sockets has an unknown size"],
+        False,
+    ),
     "proxy's congestion control": (
         proxy_uses("bbr"),
         "sptcp-wifi",

@@ -113,6 +113,14 @@ def test_two_runs_are_compared(runs: Path, tmp_path: Path) -> None:
     assert "worse" in result.stdout
     root = ET.parse(junit).getroot()  # noqa: S314 - our own file
     assert (root.get("tests"), root.get("failures")) == ("4", "2")
+    suite = root[0]
+    assert (suite.get("timestamp"), float(suite.get("time", "0")) > 0) == ("2026-09-05T10:15:00", True)
+    facts = [(item.get("name"), item.get("value")) for item in suite.iter("property")]
+    assert facts[:3] == [
+        ("run", "20260905T101500Z-demo-abc123"), ("baseline", "20260904T101500Z-demo-abc123"), ("experiment", "demo"),
+    ]  # fmt: skip
+    assert ("version.mplab", "0.1.0") in facts
+    assert {case.get("time") for case in suite.iter("testcase")} == {"0.000"}
     assert {case.get("classname") for case in root.iter("testcase")} == {
         "compare.limit",
         "compare.no-worse-than",

@@ -127,6 +127,16 @@ def test_a_style_file_changes_the_figures(analysed: Path, tmp_path: Path) -> Non
     assert "11.333333px" in changed, "labels of ticks are scaled with font.size: 8.5 of 9"
 
 
+def test_every_label_is_scaled_with_the_size_of_text(analysed: Path, tmp_path: Path) -> None:
+    names = ("-f", "byte-share", "-f", "bytes-over-time", "-f", "nikravesh2016-fig18", "-f", "positions", "-f", "gain")
+    files = [Path(file) for file in draw(analysed, tmp_path, "--font-size", "18pt", *names)["figures"]]
+    assert {"byte-share-baseline", "bytes-over-time", "positions"} <= {file.stem for file in files}
+    for file in files:
+        sizes = [float(size) for size in re.findall(r"font(?:-size)?: [^;\"]*?([0-9.]+)px", file.read_text())]
+        assert sizes, file
+        assert min(sizes) >= 18 * 8 / 9, file
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mplab.analysis.pipeline import analyze
+from mplab.base.errors import LabNotReadyError, reported_error
 from mplab.cli.main import main
 from mplab.run import planning
 from tests.unit.analysis.synthetic import Synthetic, toy_scenario
@@ -98,6 +99,31 @@ def test_with_json_every_error_is_an_object(failed: Failed, arguments: Sequence[
     error = json.loads(text)["error"]
     assert (code, error["problems"]) == (2, [])
     assert words in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["pln"], "mplab: no such command 'pln'. Did you mean 'plan', 'plugins'? Try 'mplab --help'"),
+        (["plan"], "mplab plan: missing argument 'FILE'. Try 'mplab plan --help'"),
+        (["lab", "up", "--nope"], "mplab lab up: no such option: --nope"),
+        (["compare", "--correction", "x"], "mplab compare: invalid value for '--correction': 'x' is not one of "),
+    ],
+)
+def test_a_wrong_command_line_is_named_in_one_line(failed: Failed, arguments: Sequence[str], line: str) -> None:
+    code, text = failed(*arguments)
+    assert (code, text.count("\n")) == (2, 1)
+    assert text.startswith(line)
+    assert text.endswith(f"Try '{text.partition(':')[0]} --help'\n")
+
+
+def test_a_group_without_a_verb_prints_only_its_help(failed: Failed) -> None:
+    assert failed("lab") == (2, "")
+
+
+def test_an_error_from_inside_the_lab_has_one_prefix() -> None:
+    error = reported_error(3, "mplab: nginx: not found")
+    assert (type(error), str(error)) == (LabNotReadyError, "nginx: not found")
 
 
 def test_with_json_an_interrupt_is_an_object(failed: Failed, monkeypatch: pytest.MonkeyPatch) -> None:

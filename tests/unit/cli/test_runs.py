@@ -1,13 +1,17 @@
 """``mplab runs``: the runs of a folder, the newest first."""
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from mplab.base.lock import resource_lock
+from mplab.base.lock import machine, resource_lock
 from mplab.cli.main import app
+from mplab.dashboard.watch import Watcher
+from mplab.run.progress import RECENT_S
 from mplab.run.run_directory import RunDirectory
 from tests.unit.analysis.synthetic import Synthetic
 
@@ -47,6 +51,32 @@ def test_a_run_that_no_process_executes_is_killed(tmp_path: Path, events: int) -
     assert states() == ["killed", "killed"]
     with resource_lock(RunDirectory(run).lock_name):
         assert set(states()) == {"planned" if events == 1 else "running"}
+
+
+@pytest.mark.parametrize(
+    ("user", "host", "states"),
+    [
+        (0, machine(), ["killed", "killed"]),
+        (0, "", ["killed", "killed"]),
+        (0, "another", ["running", "unknown"]),
+        (1, machine(), ["running", "unknown"]),
+    ],
+)
+def test_a_process_that_cannot_be_seen_is_not_called_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: int, host: str, states: list[str]
+) -> None:
+    run = Synthetic(tmp_path / "runs", repetitions=2).build()
+    planned, started, first = map(json.loads, (run / "events.jsonl").read_text().splitlines()[:3])
+    monkeypatch.setattr(os, "getuid", lambda: run.stat().st_uid + user)
+    verbs = (["runs", "--json", "--runs", str(run.parent)], ["status", str(run), "--json"])
+    for quiet_s, state in zip((0, RECENT_S), states, strict=True):
+        shift = time.time() - quiet_s - first["t"]
+        events = [{**event, "t": event["t"] + shift} for event in ({**planned, "machine": host}, started, first)]
+        (run / "events.jsonl").write_text("".join(f"{json.dumps(event)}\n" for event in events))
+        listed, status = (json.loads(CliRunner().invoke(app, verb).stdout) for verb in verbs)
+        shown = Watcher([run.parent]).snapshot().run(run.name)
+        assert shown is not None
+        assert (listed[0]["state"], status["state"], shown.state) == (state, state, state)
 
 
 def test_a_folder_can_be_an_argument(folder: Path) -> None:

@@ -18,10 +18,11 @@ from mplab.dashboard.app import status_of
 from mplab.dashboard.cells import finished_cells
 from mplab.dashboard.days import last_days
 from mplab.dashboard.search import search
-from mplab.dashboard.watch import MOST_RUNS, RECENT_S, Watcher, disks_of
+from mplab.dashboard.watch import MOST_RUNS, Watcher, disks_of
 from mplab.drivers.phone.adb.quarantine import Quarantine
 from mplab.drivers.phone.adb.server import default_home
-from mplab.format.events import END_OF_TIME_S
+from mplab.format.times import END_OF_TIME_S
+from mplab.run.progress import RECENT_S
 from tests.unit.campaign.nights import T0
 from tests.unit.dashboard.lab import EVIL, Folders
 
@@ -286,7 +287,7 @@ def test_runs_of_another_user_are_not_called_killed(folders: Folders, monkeypatc
         states.append(found.state)
     assert states == ["running", "unknown"]
     late = watcher.snapshot(now=updated + RECENT_S + 1)
-    assert "another user" in render.run_page(late, late.runs[0], [], [])
+    assert "Another user" in render.run_page(late, late.runs[0], [], [])
     assert (last_days(late)[-1].kind, run in texts(render.overview(late), "//section[@id='failures']")[0]) == (
         "bad", False
     )  # fmt: skip

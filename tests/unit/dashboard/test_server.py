@@ -1,7 +1,12 @@
 """The server answers only allowed requests, with strict headers, and serves only reports, cells and logs of runs."""
 
+import base64
+import hashlib
 import json
+import re
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -374,9 +379,31 @@ def test_many_half_open_requests_keep_nobody_out(served: Client) -> None:
 def test_a_trend_page_links_to_reports(served: Client, run: str) -> None:
     status, headers, page = served.get("/runs/trend-demo.html")
     assert status == 200
-    assert "script-src" not in headers["content-security-policy"]
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in headers["content-security-policy"]
     assert f'href="{run}/report/index.html"' in page
     assert served.get("/runs/trend-none.html")[0] == 404
+
+
+def test_the_comparison_of_a_run_is_linked_and_runs_no_script_of_its_own(folders: Folders) -> None:
+    run, other = folders.ended(), folders.ended(23)
+    (folders.runs / f"compare-{run}.html").write_text(f"<p>Changes {EVIL}</p>")
+    with client(folders.path) as served:
+        link = f'href="/runs/compare-{run}.html"'
+        assert [link in served.get(f"/runs/{name}")[2] for name in (run, other)] == [True, False]
+        status, headers, page = served.get(f"/runs/compare-{run}.html")
+        assert (status, page) == (200, f"<p>Changes {EVIL}</p>")
+        scripts = headers["content-security-policy"].partition("script-src")[2].partition(";")[0]
+        assert scripts.strip().startswith("'sha256-")
+        assert "unsafe-inline" not in scripts
+        assert served.get(f"/runs/compare-{other}.html")[0] == 404
+
+
+def test_the_dashboard_does_not_load_matplotlib() -> None:
+    code = "import sys, mplab.dashboard.app; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"
 
 
 def test_status_is_for_programs(served: Client, run: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mplab.drivers.origin.cache import build_sites
-from mplab.format.sites import SiteIndex
+from mplab.format.sites import VARIANTS, SiteIndex
 
 
 @pytest.fixture(scope="session")
@@ -20,4 +20,5 @@ def index(cache: Path) -> SiteIndex:
 
 @pytest.fixture(scope="session")
 def certificates(index: SiteIndex) -> dict[str, Path]:
-    return {site.slug: Path(f"/certificates/{site.slug}.pem") for site in index}
+    names = {variant.certificate(site.slug) for site in index for variant in VARIANTS}
+    return {name: Path(f"/certificates/{name}.pem") for name in names}

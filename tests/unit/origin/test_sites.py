@@ -1,11 +1,12 @@
 """The table of han2015 and the addresses that are derived from it."""
 
+import ipaddress
 from collections import Counter
 
 import pytest
 
 from mplab.base.places import ROOT
-from mplab.format.sites import SiteIndex, delay_by_prefix, load_sites
+from mplab.format.sites import VARIANTS, SiteIndex, Variant, delay_by_prefix, load_sites
 
 ROWS = {1: ("news-1", 188, 4450.8, 20.9), 10: ("wiki", 28, 601.2, 8.7), 25: ("market", 49, 2032.8, 2.97)}
 
@@ -35,17 +36,52 @@ def test_delays_are_half_the_round_trip() -> None:
 
 
 def test_every_host_name_has_an_address_of_its_own(index: SiteIndex) -> None:
-    addresses = Counter(address for site in index for protocol in ("h2", "h1") for address in site.addresses(protocol))
+    several = [variant for variant in VARIANTS if variant.addresses == "several"]
+    addresses = Counter(address for site in index for variant in several for address in site.addresses(variant))
     assert set(addresses.values()) == {1}
 
 
-def test_names_say_the_protocol(index: SiteIndex) -> None:
+def test_one_address_for_all_host_names(index: SiteIndex) -> None:
+    single = [variant for variant in VARIANTS if variant.addresses == "one"]
+    pairs = [set(site.addresses(variant)) for site in index for variant in single]
+    assert {len(addresses) for addresses in pairs} == {1}
+    others = {address for site in index for variant in VARIANTS for address in site.addresses(variant)}
+    assert len(set.union(*pairs)) == len(pairs)
+    assert len(others) == len(pairs) + 2 * 2 * sum(len(site.hosts) for site in index)
+
+
+@pytest.mark.parametrize(
+    ("variant", "name", "address"),
+    [
+        (Variant(), "img1.wiki.lab", "10.65.10.3"),
+        (Variant("h1"), "img1.wiki.h1.lab", "10.65.10.131"),
+        (Variant("h2", "several", "none"), "img1.wiki.n2.lab", "10.65.42.3"),
+        (Variant("h1", "several", "none"), "img1.wiki.n1.lab", "10.65.42.131"),
+        (Variant("h2", "one"), "img1.wiki.o2.lab", "10.65.10.100"),
+        (Variant("h1", "one"), "img1.wiki.o1.lab", "10.65.10.228"),
+        (Variant("h2", "one", "none"), "img1.wiki.b2.lab", "10.65.42.100"),
+        (Variant("h1", "one", "none"), "img1.wiki.b1.lab", "10.65.42.228"),
+    ],
+)
+def test_names_and_addresses_of_variants(index: SiteIndex, variant: Variant, name: str, address: str) -> None:
     wiki = index.site("wiki")
-    assert wiki.host_names("h2")[0] == "www.wiki.lab"
-    assert wiki.host_names("h1")[0] == "www.wiki.h1.lab"
-    assert wiki.addresses("h2")[0] == "10.65.10.1"
-    assert wiki.addresses("h1")[0] == "10.65.10.129"
-    assert wiki.url("h1") == "https://www.wiki.h1.lab/"
+    position = wiki.hosts.index("img1")
+    assert (wiki.host_names(variant)[position], wiki.addresses(variant)[position]) == (name, address)
+    assert variant.url("wiki") == "https://" + name.replace("img1", "www") + "/"
+    assert variant in VARIANTS
+
+
+def test_addresses_without_round_trip_time_have_no_delay(index: SiteIndex) -> None:
+    delayed = [ipaddress.ip_network(prefix) for prefix in delay_by_prefix()]
+    for site in index:
+        for variant in VARIANTS:
+            addresses = map(ipaddress.ip_address, site.addresses(variant))
+            seen = {any(address in network for network in delayed) for address in addresses}
+            assert seen == {variant.origin_rtt == "table"}
+
+
+def test_no_name_is_longer_than_those_of_http1() -> None:
+    assert max(len(variant.suffix) for variant in VARIANTS) == len(Variant("h1").suffix)
 
 
 def test_the_manual_shows_the_same_table() -> None:

@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -67,8 +67,14 @@ def make_cell(mplab_cell: Callable[..., ScenarioCell]) -> Callable[..., Scenario
     return mplab_cell
 
 
-def page_events(objects: Mapping[str, int], *, protocol: str = "h2", load_at: float = 9.0) -> list[dict[str, Any]]:
-    """DevTools events of a page: URL → body bytes."""
+def page_events(
+    objects: Mapping[str, int],
+    *,
+    protocol: str = "h2",
+    load_at: float = 9.0,
+    connections: Mapping[str, int] = MappingProxyType({}),
+) -> list[dict[str, Any]]:
+    """DevTools events of a page: URL → body bytes. `connections`: URL → number of its connection, 7 for the others."""
     events: list[dict[str, Any]] = []
     for number, (url, size) in enumerate(objects.items()):
         request = {"requestId": str(number)}
@@ -76,7 +82,10 @@ def page_events(objects: Mapping[str, int], *, protocol: str = "h2", load_at: fl
             {"method": "Network.requestWillBeSent", "params": {**request, "request": {"url": url}}},
             {
                 "method": "Network.responseReceived",
-                "params": {**request, "response": {"status": 200, "protocol": protocol}},
+                "params": {
+                    **request,
+                    "response": {"status": 200, "protocol": protocol, "connectionId": connections.get(url, 7)},
+                },
             },
             {"method": "Network.dataReceived", "params": {**request, "dataLength": size}},
             {

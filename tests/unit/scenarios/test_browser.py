@@ -160,8 +160,12 @@ def test_phone_and_peer_leave_what_they_saw_in_folders_of_their_own(wrapper: Wra
     def opener(screenshots: Path, _keys: Path | None, **_where: Any) -> Any:
         return lambda **_options: nullcontext(CleanUi(broken_ui(wrapper, screenshots)[0]))
 
-    scenario = SimpleNamespace(browser="chromium")
-    job = SimpleNamespace(directory=tmp_path, experiment=SimpleNamespace(capture="headers"), scenario=scenario)
+    job = SimpleNamespace(
+        directory=tmp_path,
+        experiment=SimpleNamespace(capture="headers"),
+        scenario=SimpleNamespace(browser_of=lambda _parameters: "chromium"),
+        use=SimpleNamespace(parameters=None),
+    )
     attempt: Any = SimpleNamespace(
         lab=SimpleNamespace(open_ui=opener), job=job, apps=OpenApps(), observe=lambda _event, **_fields: None
     )

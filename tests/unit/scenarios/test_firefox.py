@@ -62,13 +62,15 @@ def test_a_paint_that_was_not_seen_gives_no_value() -> None:
     assert ("largest_contentful_paint", "wiki") not in scores({**PAGE, "largest_contentful_paint_s": None})
 
 
-def visit(make_cell: Callable[..., Any], events: list[dict[str, Any]], *, reused: set[str]) -> Any:
+def visit(make_cell: Callable[..., Any], events: list[dict[str, Any]], *, reused: set[str], **given: str) -> Any:
     """Return the cell after a load of `wiki`; the requests `reused` used connections from before."""
     for event in events:
         if event["method"] == "Network.responseReceived":
-            event["params"]["response"]["connectionReused"] = event["params"]["requestId"] in reused
+            response = event["params"]["response"]
+            del response["connectionId"]
+            response["connectionReused"] = event["params"]["requestId"] in reused
     scenario, cell = load_scenario("firefox"), make_cell(ui=PlaybackUi(events))
-    parameters = scenario.parameters.model_validate({"sites": ["wiki"], "think": "0 s"})
+    parameters = scenario.parameters.model_validate({"sites": ["wiki"], "think": "0 s", **given})
     cell.run(scenario, parameters)
     return cell
 
@@ -81,6 +83,14 @@ def test_a_load_tells_its_connections_and_leaves_what_the_browser_said(
     (page,) = cell.observations
     assert (page["site"], page["page_load_time_s"], page["connections"]) == ("wiki", 0.8125, 2)
     assert json.loads((cell.context.cell_dir / "network" / "wiki-1.json").read_text()) == events
+
+
+def test_one_address_allows_connections_without_requests(
+    make_cell: Callable[..., Any], make_events: Callable[..., Any]
+) -> None:
+    objects = {url.replace(".lab", ".o2.lab"): size for url, size in OBJECTS.items()}
+    (page,) = visit(make_cell, make_events(objects), reused={"2"}, addresses="one").observations
+    assert page["connections"] == 2
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from mplab.base.errors import StepError
+from mplab.base.programs import FIREFOX
 from mplab.format.sites import load_sites
-from mplab.scenarios.base.pages import SLUGS, loaded
+from mplab.lab.catalog import load_android_scenario, programs_of
+from mplab.scenarios.base.pages import SLUGS, loaded, stored
 
 PAGE = {"https://www.wiki.lab/": 1000, "https://img1.wiki.lab/i/7.png": 500, "https://www.wiki.lab/j/3.js": 70}
 LISTED = {"www": {"/": 1000, "/j/3.js": 70}, "img1": {"/i/7.png": 500}}
@@ -40,7 +42,7 @@ class PlaybackUi:
             raise self._error
 
     def network_events(self) -> Sequence[Mapping[str, Any]]:
-        return self._events if self.opened[-1].startswith("https") else []
+        return self._events if self.opened[-1].startswith("http") else []
 
     def evaluate(self, script: str) -> Any:
         return {
@@ -56,8 +58,8 @@ def parameters(web: SimpleNamespace, **given: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _no_node(web: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web.scenario, "har_from_events", lambda events, **_: {"log": {"entries": len(events)}})
+def _no_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "har_from_events", lambda events, **_: {"log": {"entries": len(events)}})
 
 
 def visit(web: SimpleNamespace, cell: Any, given: Any) -> None:
@@ -83,6 +85,7 @@ def test_a_page(web: SimpleNamespace, make_cell: Callable[..., Any], make_events
         "largest_contentful_paint_s": None,
         "objects": 3,
         "hosts": 2,
+        "connections": 1,
         "body_bytes": 1570,
         "transferred_bytes": 1870,
         "objects_after_load": 0,
@@ -110,6 +113,99 @@ def test_http1_sites_have_other_names(
     visit(web, cell, parameters(web, http="h1"))
     assert ui.opened[-1] == "https://www.wiki.h1.lab/"
     assert cell.observations[0]["protocol"] == "http/1.1"
+
+
+def served(suffix: str, scheme: str = "https") -> dict[str, int]:
+    """Return the objects of `PAGE` under the names of another variant."""
+    return {url.replace("https", scheme).replace(".lab", suffix): size for url, size in PAGE.items()}
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ({"addresses": "one"}, "https://www.wiki.o2.lab/"),
+        ({"origin_rtt": "none"}, "https://www.wiki.n2.lab/"),
+        ({"addresses": "one", "origin_rtt": "none"}, "https://www.wiki.b2.lab/"),
+        ({"http": "h1", "tls": False}, "http://www.wiki.h1.lab/"),
+        ({"http": "h1", "addresses": "one", "origin_rtt": "none", "tls": False}, "http://www.wiki.b1.lab/"),
+    ],
+)
+def test_the_condition_chooses_names_and_scheme(
+    web: SimpleNamespace,
+    make_cell: Callable[..., Any],
+    make_events: Callable[..., Any],
+    given: dict[str, Any],
+    url: str,
+) -> None:
+    scheme, suffix = url.partition(":")[0], url.removesuffix("/").partition("wiki")[2]
+    ui = PlaybackUi(make_events(served(suffix, scheme), protocol="http/1.1" if "http" in given else "h2"))
+    cell = make_cell(ui=ui)
+    visit(web, cell, parameters(web, **given))
+    assert ui.opened[-1] == cell.observations[0]["url"] == url
+
+
+def test_a_clear_page_that_was_encrypted(
+    web: SimpleNamespace, make_cell: Callable[..., Any], make_events: Callable[..., Any]
+) -> None:
+    cell = make_cell(ui=PlaybackUi(make_events(served(".h1.lab"), protocol="http/1.1")))
+    with pytest.raises(
+        StepError, match=r"web: wiki: 3 objects did not come by http: www:/, img1:/i/7\.png, www:/j/3\.js"
+    ):
+        visit(web, cell, parameters(web, http="h1", tls=False))
+
+
+def test_one_address_needs_one_connection(
+    web: SimpleNamespace, make_cell: Callable[..., Any], make_events: Callable[..., Any]
+) -> None:
+    events = make_events(served(".o2.lab"), connections={"https://img1.wiki.o2.lab/i/7.png": 9})
+    with pytest.raises(StepError, match=r"web: wiki: the page used 2 connections, one was requested"):
+        visit(web, make_cell(ui=PlaybackUi(events)), parameters(web, addresses="one"))
+
+
+@pytest.mark.parametrize("given", [{}, {"addresses": "one", "http": "h1"}])
+def test_connections_are_counted(
+    web: SimpleNamespace, make_cell: Callable[..., Any], make_events: Callable[..., Any], given: dict[str, Any]
+) -> None:
+    suffix, protocol = (".o1.lab", "http/1.1") if given else (".lab", "h2")
+    events = make_events(served(suffix), protocol=protocol, connections={f"https://img1.wiki{suffix}/i/7.png": 9})
+    cell = make_cell(ui=PlaybackUi(events))
+    visit(web, cell, parameters(web, **given))
+    assert cell.observations[0]["connections"] == 2
+
+
+def test_a_second_browser(web: SimpleNamespace, make_cell: Callable[..., Any], make_events: Callable[..., Any]) -> None:
+    scenario = web.scenario.SCENARIO
+    given, usual = parameters(web, browser="firefox", loads=2), parameters(web, loads=2)
+    cell = make_cell(ui=PlaybackUi(make_events(PAGE)))
+    visit(web, cell, given)
+    assert (scenario.browser_of(given), scenario.browser_of(usual)) == ("firefox", "chromium")
+    assert FIREFOX in programs_of(scenario, given)
+    assert FIREFOX not in programs_of(scenario, usual)
+    assert scenario.estimate_s(given) > scenario.estimate_s(usual)
+    assert sorted(path.name for path in (cell.context.cell_dir / "network").iterdir()) == ["wiki-1.json", "wiki-2.json"]
+
+
+def test_on_android_each_browser_is_an_app_of_its_own_scenario(problems: Callable[[Any, str], list[str]]) -> None:
+    (problem,) = problems(load_android_scenario("web"), "browser: firefox")
+    assert "found 'firefox'. Allowed: chromium" in problem
+
+
+def test_manifests_have_conditions_that_are_not_the_default(web: SimpleNamespace) -> None:
+    recorded = parameters(web, http="h1", tls=False, browser="firefox").model_dump(mode="json")
+    assert recorded == {
+        "sites": ["wiki"],
+        "http": "h1",
+        "tls": False,
+        "loads": 1,
+        "settle": "0 s",
+        "browser": "firefox",
+    }
+    assert list(parameters(web).model_dump(mode="json")) == ["sites", "http", "loads", "settle"]
+
+
+def test_without_round_trip_time_pages_are_estimated_faster(web: SimpleNamespace) -> None:
+    near, usual = parameters(web, origin_rtt="none"), parameters(web)
+    assert web.scenario.SCENARIO.estimate_s(near) < web.scenario.SCENARIO.estimate_s(usual)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +272,7 @@ def test_objects_after_the_load_event_are_counted(make_events: Callable[..., Any
         url="",
         timings=PlaybackUi(events).evaluate(""),
         objects=loaded.loaded_objects(events),
+        connections=1,
         load_event=loaded.load_event_time(events),
     )
     assert fields["objects_after_load"] == 1
@@ -200,6 +297,10 @@ def test_time_limits(web: SimpleNamespace) -> None:
         ("sites: []", "at least 1"),
         ("sites: [wiki, wiki]", "listed twice: wiki (use 'loads' to load sites more than once)"),
         ("http: h3", "Allowed: h2, h1"),
+        ("tls: false", "tls: false needs 'http: h1': browsers speak HTTP/2 only over TLS"),
+        ("addresses: two", "Allowed: several, one"),
+        ("origin_rtt: 0 ms", "Allowed: table, none"),
+        ("browser: safari", "Allowed: chromium, firefox"),
         ("loads: 0", "found 0, allowed: 1…20"),
         ("settle: 1", "a number needs a unit: ms, s"),
         ("site: wiki", "unknown key 'site'"),
@@ -224,6 +325,7 @@ def observation(site: str, load: int, page_load_time_s: float, largest: float | 
         "dom_content_loaded_s": 0.9,
         "dns_s": 0.01,
         "transferred_bytes": 1000,
+        "connections": 3,
     }
 
 
@@ -240,8 +342,14 @@ def test_scores(web: SimpleNamespace) -> None:
     assert values["page_load_time", "search", 0] == 0.5, "one load has no number"
     assert values["page_load_time_mean", 0] == pytest.approx(1.0)
     assert values["largest_contentful_paint", "wiki", 1] == pytest.approx(0.5)
+    assert values["page_connections", "wiki", 1] == 3
     assert ("largest_contentful_paint", "wiki", 2) not in values
     assert ("largest_contentful_paint", "search", 0) not in values
+
+
+def test_older_runs_did_not_count_connections(web: SimpleNamespace) -> None:
+    older = {name: value for name, value in observation("wiki", 1, 1.0, None).items() if name != "connections"}
+    assert "page_connections" not in {value.metric for value in web.scores.score([older], {}, Path())}
 
 
 def test_values_carry_the_labels_of_their_metric(web: SimpleNamespace) -> None:

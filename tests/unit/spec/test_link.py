@@ -1,5 +1,6 @@
 """Link conditions: linkem receives the values of the file."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -129,8 +130,8 @@ def test_every_link_of_the_product_is_good(name: str) -> None:
 
 PAPERS: dict[str, tuple[tuple[float | None, ...], ...]] = {
     "baseline": ((7040, 2020, 50, 0), (9185, 2286, 70, 0)),
-    "lossy-wifi-05": ((7040, 2020, 50, 0.5), (9185, 2286, 70, 0)),
-    "lossy-wifi-1": ((7040, 2020, 50, 1), (9185, 2286, 70, 0)),
+    "lossy-wifi-both-0p5": ((7040, 2020, 50, 0.5), (9185, 2286, 70, 0)),
+    "lossy-wifi-both-1": ((7040, 2020, 50, 1), (9185, 2286, 70, 0)),
     "slow-wifi": ((7040, 2020, 100, 0), (9185, 2286, 70, 0)),
     "slow-lte": ((7040, 2020, 50, 0), (9185, 2286, 120, 0)),
     "txdelay": ((7040, 2020, 20, 0), (9185, 2286, 70, 0)),
@@ -139,15 +140,19 @@ PAPERS: dict[str, tuple[tuple[float | None, ...], ...]] = {
     "dsl": ((15000, 1000, 15, 0), (70000, 15000, 40, 0)),
     "quota": ((60000, 60000, 15, 0), (300, 300, 40, 0)),
     "3g": ((60000, 60000, 15, 0), (20000, 2000, 60, 0)),
+    "3g-baerts2015": ((60000, 60000, 15, 0), (20000, 2000, 33, 0)),
+    "walking-3g": ((15000, 1000, 20, 0), (20000, 2000, 33, 0)),
     "4g": ((60000, 60000, 15, 0), (70000, 15000, 40, 0)),
     "2g": ((15000, 1000, 20, 0), (160, 100, 200, 0)),
     "rtt-sweep-20": ((None, None, 20, 0.1), (None, None, 20, 0.1)),
     "rtt-sweep-50": ((None, None, 20, 0.1), (None, None, 50, 0.1)),
     "rtt-sweep-500": ((None, None, 20, 0.1), (None, None, 500, 0.1)),
     "loss-sweep-0": ((None, None, 20, 0), (None, None, 20, 0)),
-    "loss-sweep-0p5": ((None, None, 20, 0), (None, None, 20, 0.5)),
-    "loss-sweep-9p5": ((None, None, 20, 0), (None, None, 20, 9.5)),
-    "loss-sweep-20": ((None, None, 20, 0), (None, None, 20, 20)),
+    "both-ways-loss-sweep-0p5": ((None, None, 20, 0), (None, None, 20, 0.5)),
+    "both-ways-loss-sweep-9p5": ((None, None, 20, 0), (None, None, 20, 9.5)),
+    "both-ways-loss-sweep-20": ((None, None, 20, 0), (None, None, 20, 20)),
+    "internet-loss-sweep-0": ((None, None, 61, 0), (None, None, 61, 0)),
+    "internet-rtt-sweep-561": ((None, None, 61, 0), (None, None, 561, 0)),
     "cdn-server-1": ((7040, 2020, 90, 0), (9185, 2286, 70, 0)),
     "cdn-server-2": ((7040, 2020, 60, 0), (9185, 2286, 100, 0)),
     "cdn-what-if": ((7040, 2020, 10, 0), (9185, 2286, 70, 0)),
@@ -167,9 +172,46 @@ def test_the_conditions_of_the_papers(name: str) -> None:
         assert path.up.loss_percent == expected[-1]
 
 
+@pytest.mark.parametrize(
+    ("name", "wifi", "lte"),
+    [
+        ("lossy-wifi-05", 0.5, 0),
+        ("lossy-wifi-1", 1, 0),
+        ("loss-sweep-0p5", 0, 0.5),
+        ("loss-sweep-20", 0, 20),
+        ("internet-loss-sweep-10", 0, 10),
+    ],
+)
+def test_losses_of_the_papers_are_towards_the_phone(name: str, wifi: float, lte: float) -> None:
+    link = load_link(name, LINKS)
+    assert (link.wifi.down.loss_percent, link.lte.down.loss_percent) == (wifi, lte)
+    assert link.wifi.up.loss_percent == link.lte.up.loss_percent == 0
+
+
+def test_a_queue_holds_after_each_change() -> None:
+    link = load_link("walking", LINKS).with_queue(Queue("packets", 50))
+    assert {condition.down.queue for _, condition in link.conditions()} == {Queue("packets", 50)}
+    assert len(list(link.conditions())) > 20
+
+
+def test_a_middlebox_is_on_one_path() -> None:
+    link = load_link("middlebox-lte", LINKS)
+    assert set(link.stripped) == {"rmnet0"}
+    assert not load_link("baseline", LINKS).stripped
+    assert link.lte.up.to_linkem()["middlebox"] == link.lte.down.to_linkem()["middlebox"] == "strip-mptcp"
+    assert str(link.lte).endswith("middlebox strip-mptcp")
+
+
+def test_internet_paths_vary_by_3_ms() -> None:
+    path = load_link("internet-loss-sweep-0", LINKS).wifi
+    assert math.hypot(path.down.jitter_ms, path.up.jitter_ms) == pytest.approx(3, abs=0.01)
+
+
 def test_the_sweeps_of_the_papers_are_whole() -> None:
     assert len(load_links("rtt-sweep", LINKS)) == 11
     assert len(load_links("loss-sweep", LINKS)) == 23
+    assert len(load_links("internet-rtt-sweep", LINKS)) == 11
+    assert len(load_links("internet-loss-sweep", LINKS)) == 13
     assert {"rtt-sweep-450", "loss-sweep-15", "baseline"} <= set(link_names(LINKS))
 
 

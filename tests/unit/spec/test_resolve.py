@@ -13,6 +13,7 @@ from mplab.format.direction import Queue
 from mplab.format.experiment import Tolerance
 from mplab.format.palette import distinct_styles
 from mplab.format.record import json_of
+from mplab.format.sockets import SocketSettings
 from mplab.scenarios.base import Parameters
 from mplab.userfiles.experiments.experiment import Experiment
 from mplab.userfiles.experiments.resolve import Catalog, load_experiment
@@ -187,3 +188,39 @@ def test_the_default_timeout_is_that_of_the_slowest_scenario(load: Load, catalog
     assert load_experiment(path, catalog=catalog).cell_timeout_s == 120.0
     path.write_text(path.read_text().replace("web", "slow"))
     assert load_experiment(path, catalog=replace(catalog, scenarios=slow)).cell_timeout_s == 300.0
+
+
+def test_sockets_of_a_transport_override_those_of_the_experiment(load: Load) -> None:
+    reno = "{mptcp: {congestion_control: reno, primary: lte, label: reno}}"
+    small = "{sptcp-wifi: {receive_buffer: 64 KiB, label: small}}"
+    experiment = load(transports=f"[mptcp, {reno}, {small}]", congestion_control="bbr", receive_buffer="1 MiB")
+    assert experiment.sockets("mptcp") == SocketSettings("bbr", 1 << 20)
+    assert experiment.sockets("reno") == SocketSettings("reno", 1 << 20)
+    assert experiment.sockets("small") == SocketSettings("bbr", 64 << 10)
+    options = {use.label: use.record().options for use in experiment.transports}
+    assert options["reno"]["congestion_control"] == "reno"
+    assert options["reno"]["primary"] == "lte"
+    assert options["small"] == {"receive_buffer": "65.536 kB"}
+    assert "congestion_control" not in options["mptcp"]
+
+
+def test_without_a_receive_buffer_that_of_the_phone_stays(load: Load) -> None:
+    assert load(transports="[mptcp]").sockets("mptcp") == SocketSettings("cubic", None)
+
+
+def test_queues_vary_every_link(load: Load) -> None:
+    links = load(links="[baseline, slow]", queues="[50 packets, 150 kB]").links
+    assert [link.name for link in links] == [
+        *("baseline-q50", "baseline-q150kb", "slow-q50", "slow-q150kb"),
+    ]
+    assert {way.queue for link in links[::2] for _, path in link.conditions() for way in (path.down, path.up)} == {
+        Queue("packets", 50)
+    }
+    assert links[0].title.endswith("(queue 50 packets)")
+    assert [link.name for link in load(queues="50 packets").links] == ["baseline-q50"]
+
+
+def test_queues_keep_the_discipline(load: Load) -> None:
+    path = "{down: 1 Mbit/s, up: 1 Mbit/s, rtt: 10 ms, queue: {length: 20 packets, discipline: codel}}"
+    (link,) = load(links=f"[{{name: mine, wifi: {path}, lte: {path}}}]", queues="[1.5 MB]").links
+    assert (link.name, link.wifi.down.queue) == ("mine-q1p5mb", Queue("bytes", 1_500_000, "codel"))

@@ -50,6 +50,11 @@ def test_the_schema_of_lab_files_has_every_kind_that_is_installed() -> None:
     assert [name for name in (*kinds_of("routers"), *kinds_of("servers"), *PHONES) if f'"{name}"' not in schema] == []
 
 
+@pytest.mark.parametrize("file", sorted((ROOT / "docs" / "schema").glob("*.json")), ids=lambda file: file.name)
+def test_a_schema_has_the_name_of_its_file(file: Path) -> None:
+    assert json.loads(file.read_text(encoding="utf-8"))["$id"] == f"https://mplab.invalid/{file.name}"
+
+
 def test_schemas_can_be_written(tmp_path: Path) -> None:
     write_schemas(tmp_path / "schema")
     assert {path.name for path in (tmp_path / "schema").iterdir()} == set(schema_files())

@@ -16,6 +16,7 @@ from mplab.cell.judge import judge_active
 from mplab.drivers.transport import Transport, direct_check, make_transport
 from mplab.drivers.transport.mptcp.transport import MptcpOptions
 from mplab.drivers.transport.redirect import direct_nft_rules
+from mplab.format.sockets import SocketSettings
 from mplab.lab.topology import confine_rules
 from mplab.userfiles.experiments.transport import ViaOptions
 from tests.unit.transport.test_prove import INTERFACES, connection, mptcp_evidence, sptcp_evidence
@@ -71,7 +72,7 @@ def test_by_the_proxy_the_origin_is_no_witness() -> None:
 
 
 def test_both_senders_need_the_requested_congestion_control() -> None:
-    treatment = Treatment(transport=mptcp(), paths={}, congestion_control="cubic")
+    treatment = Treatment(transport=mptcp(), paths={}, sockets=SocketSettings("cubic"))
     active: Any = {"mptcp": True, "local": list(INTERFACES.values()), "congestion_control": "cubic"}
     assert judge_active(active | {"origin_congestion_control": "cubic"}, treatment) == []
     (wrong,) = judge_active(active | {"origin_congestion_control": "reno"}, treatment)

@@ -1,12 +1,12 @@
 """A transport is verified, or the reasons name the differences from the request."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from mplab.base.outages import Disturbances, Outage
 from mplab.base.undo import UndoStack
-from mplab.drivers.transport import Evidence, make_transport
+from mplab.drivers.transport import Evidence, Transport, make_transport
 from mplab.drivers.transport.mptcp.transport import MptcpOptions
 
 INTERFACES = {"wlan0": "10.64.1.2", "rmnet0": "10.64.2.2"}
@@ -215,3 +215,68 @@ def test_connections_follow_the_default_route_that_was_moved() -> None:
     for time_s, judged in ((99.0, True), (101.0, False)):
         evidence = mptcp_evidence(subflows=(subflow("rmnet0", **at(time_s)),), disturbances=moved)
         assert bool(transport.prove(evidence)) is judged
+
+
+def behind(*stripped: str, primary: Literal["wifi", "lte"] = "wifi") -> Transport:
+    transport = make_transport("mptcp", MptcpOptions(primary=primary), INTERFACES)
+    transport.stripped = stripped
+    return transport
+
+
+FELL_BACK: dict[str, Any] = {
+    "active": {"mptcp": False, "local": BOTH[:1]},
+    "phone_counters": {"MPTcpExt.MPCapableFallbackSYNACK": 1},
+    "connections": (connection(fallback=True, subflows=1),),
+    "subflows": (subflow("wlan0"),),
+}
+REFUSED = subflow("rmnet0", role="additional", established=False, unique_up=0, unique_down=0)
+ALONE: dict[str, Any] = {
+    "active": {"mptcp": True, "local": BOTH[:1]},
+    "connections": (connection(subflows=1),),
+    "subflows": (subflow("wlan0"), REFUSED),
+}
+
+
+def test_a_middlebox_on_the_primary_path_makes_connections_fall_back() -> None:
+    transport = behind("wlan0")
+    assert transport.expected_subflows == 1
+    assert transport.prove(mptcp_evidence(**FELL_BACK)) == []
+    assert make_transport("mptcp", None, INTERFACES).prove(mptcp_evidence(**FELL_BACK)) != []
+
+
+def test_a_middlebox_on_the_other_path_takes_its_subflow() -> None:
+    transport = behind("rmnet0")
+    assert transport.expected_subflows == 1
+    assert transport.prove(mptcp_evidence(**ALONE)) == []
+    assert make_transport("mptcp", None, INTERFACES).prove(mptcp_evidence(**ALONE)) != []
+    assert behind("rmnet0", primary="lte").prove(mptcp_evidence(**ALONE)) != []
+
+
+@pytest.mark.parametrize(
+    ("stripped", "evidence", "changes", "reason"),
+    [
+        (
+            "wlan0",
+            FELL_BACK,
+            {"active": {"mptcp": True, "local": BOTH}},
+            "connection was Multipath TCP, although a middlebox",
+        ),
+        ("wlan0", FELL_BACK, {"active": {"mptcp": False, "local": BOTH[1:]}}, "did not leave from wlan0"),
+        ("wlan0", FELL_BACK, {"connections": (connection(),)}, "1 of 1 connections were Multipath TCP, although"),
+        ("wlan0", FELL_BACK, {"subflows": (subflow("rmnet0"),)}, "began on another interface than wlan0"),
+        ("rmnet0", ALONE, {"active": {"mptcp": True, "local": BOTH}}, "had a subflow on rmnet0, although a middlebox"),
+        ("rmnet0", ALONE, {"active": {"mptcp": False, "local": BOTH[:1]}}, "was plain TCP"),
+        (
+            "rmnet0",
+            ALONE,
+            {"subflows": (subflow("wlan0"), REFUSED | {"established": True})},
+            "subflows on rmnet0, although",
+        ),
+        ("rmnet0", ALONE, {"connections": (connection(fallback=True),)}, "1 of 1 connections were plain TCP"),
+    ],
+)
+def test_a_middlebox_that_had_another_effect_is_told(
+    stripped: str, evidence: dict[str, Any], changes: dict[str, Any], reason: str
+) -> None:
+    problems = behind(stripped).prove(mptcp_evidence(**evidence | changes))
+    assert any(reason in text for text in problems), problems

@@ -21,7 +21,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatt
 from mplab.analysis.errors import FigureError
 from mplab.analysis.metric import Metric
 from mplab.analysis.statistics.summaries import Group
-from mplab.analysis.text import MINUS, THIN_SPACE, percent, slug
+from mplab.analysis.text import LONG, MINUS, THIN_SPACE, percent, power_of_ten, slug
 from mplab.format.palette import BLUE, GREEN, GREY, PURPLE, SKY, VERMILION
 
 WIDTH_IN = 6.0
@@ -358,6 +358,11 @@ def name_rows(
         axes.grid(visible=False, axis="y")
 
 
+def text_size(points: float) -> float:
+    """Return a size of text, points, scaled like ``font.size`` by the style; only inside the block of a `Canvas`."""
+    return points * float(matplotlib.rcParams["font.size"]) / float(STYLE["font.size"])
+
+
 def facet_columns(*, named_rows: bool = False) -> int:
     """Return the maximum number of facets in a row: `FACET_COLUMNS`, or fewer in a narrow figure."""
     least = _NAMED_FACET_IN if named_rows else _FACET_IN
@@ -385,6 +390,8 @@ def title_below(canvas: Canvas, all_axes: Sequence[Axes]) -> None:
 
 def short_number(value: float) -> str:
     """Return a number with up to three significant digits, from 100 on as an integer: ``0.1``, ``50``, ``20 000``."""
+    if abs(value) >= LONG:
+        return (MINUS if value < 0 else "") + power_of_ten(abs(value))
     text = f"{value:,.0f}".replace(",", THIN_SPACE) if abs(value) >= 100 else f"{value:.3g}"
     mantissa, _, exponent = text.partition("e")
     return (f"{mantissa}e{int(exponent)}" if exponent else text).replace("-", MINUS)

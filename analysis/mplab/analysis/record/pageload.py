@@ -5,7 +5,7 @@ The files belong to the run, which another user may have made: every field is ch
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +14,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, 
 
 from mplab.analysis.files import Json, parse_json
 from mplab.analysis.record.run import Cell
+from mplab.format.times import sensible
 
 HAR, NETWORK = "har", "network"
 """Folders of a cell with a file per page load: HAR 1.2; events of WebDriver's or DevTools' domain Network."""
@@ -111,13 +112,7 @@ def _read(path: Path, name: str, reader: "_Reader") -> PageLoad:
     return PageLoad(name, tuple(sorted(requests, key=lambda request: request.start_ms)), tuple(marks))
 
 
-def _sensible(moment: datetime) -> datetime:
-    if not datetime(1970, 1, 2, tzinfo=UTC) < moment < datetime(9000, 1, 1, tzinfo=UTC):
-        raise ValueError("not a time")
-    return moment
-
-
-_Moment = Annotated[AwareDatetime, AfterValidator(_sensible)]
+_Moment = Annotated[AwareDatetime, AfterValidator(sensible)]
 _Milliseconds = Annotated[FiniteFloat | None, Field(lt=_LONGEST_MS)]
 _Size = Annotated[int, Field(ge=-1, lt=2**53)]
 _Word = Annotated[str, BeforeValidator(str), Field(max_length=100)]

@@ -16,11 +16,11 @@ from mplab.analysis.files import parse_json
 from mplab.analysis.metric import Observation
 from mplab.base.errors import InputError
 from mplab.format.cell import CellRecord, is_cell_id
-from mplab.format.events import END_OF_TIME_S
 from mplab.format.experiment import TransportRecord
 from mplab.format.manifest import Manifest
 from mplab.format.plan import CellSpec
 from mplab.format.runevents import RunCut, RunEvent, RunFinished, RunPlanned
+from mplab.format.times import END_OF_TIME_S
 
 Kind = TypeVar("Kind", bound=RunEvent)
 

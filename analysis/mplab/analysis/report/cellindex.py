@@ -52,7 +52,10 @@ def places(run: Run) -> list[tuple[str, str]]:
 
 
 class Anchors:
-    """Names of the places in the list of cells: ``c3``: third scenario and link, ``c3-t1``: its first transport."""
+    """Names of the places in the list of cells.
+
+    ``c3``: table of the third scenario and link; ``c3-t1``: its first transport; ``l2``: tables of the second link.
+    """
 
     def __init__(self, analysis: Analysis) -> None:
         self._tables = {place: f"c{n}" for n, place in enumerate(places(analysis.run), 1)}
@@ -64,6 +67,20 @@ class Anchors:
         if not transport or not table:
             return table
         return f"{table}-{self._transports[transport]}" if transport in self._transports else table
+
+    def of_link(self, link: str) -> str:
+        """Return the name of the place of a link condition: its only table, or else the list of its tables."""
+        tables = [name for (_, own), name in self._tables.items() if own == link]
+        return tables[0] if len(tables) == 1 else f"l{self.links.index(link) + 1}" if tables else ""
+
+    @property
+    def links(self) -> list[str]:
+        """Return the link conditions with cells, in the order of the tables."""
+        return list(dict.fromkeys(link for _, link in self._tables))
+
+    def scenarios_of(self, link: str) -> list[tuple[str, str]]:
+        """Return (scenario, name of its table) of each scenario with cells under a link condition."""
+        return [(scenario, name) for (scenario, own), name in self._tables.items() if own == link]
 
 
 def cell_tables(analysis: Analysis) -> list[CellTable]:

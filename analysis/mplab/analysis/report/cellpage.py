@@ -20,15 +20,13 @@ from mplab.analysis.figures.svgchart import Chart
 from mplab.analysis.record.links import Measurement, measurements, tolerance_of
 from mplab.analysis.record.run import Cell, Run
 from mplab.analysis.record.steps import StepTime, timelines
+from mplab.analysis.report.places import page_name
 from mplab.analysis.report.waterfall import PHASE_TITLES, WaterfallChart, share, short, waterfalls
 from mplab.analysis.statistics.summaries import Analysis, CellValue
 from mplab.analysis.text import DASH, data, number, percent, plural, printable, quantity
 from mplab.format.cell import CellRecord
 from mplab.format.experiment import TransportRecord
 from mplab.format.link import interface_title
-
-FOLDER = "cells"
-"""Folder of the pages in ``report``."""
 
 MOST_MOMENTS, MOST_FACTS, MOST_FILES, MOST_IMAGES = 300, 100, 60, 60
 """Maximum numbers on a page: events, lines of evidence, files of a list, pictures."""
@@ -123,11 +121,6 @@ class CellPage:
     def folder(self) -> str:
         """Return the name of the cell's folder; "" if the cell has none."""
         return self.cell.directory.name if self.cell.directory is not None else ""
-
-
-def page_name(cell: str) -> str:
-    """Return the file name of a cell's page in the folder `FOLDER`."""
-    return f"{cell}.html" if cell != "index" else "index.cell.html"
 
 
 def render_pages(analysis: Analysis, environment: Environment) -> Iterator[tuple[str, str]]:

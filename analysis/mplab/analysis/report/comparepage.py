@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from mplab.analysis.record.run import Run
 from mplab.analysis.report.chart import ChartAxis, Tick, marker_path, nice_limit, plain_numbers
-from mplab.analysis.report.htmlpage import chart_css, page_css, page_environment
+from mplab.analysis.report.htmlpage import chart_css, page_css, page_environment, page_script
 from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.power import LEVEL
 from mplab.analysis.text import DASH, Scale, p_text, tenths
@@ -100,6 +100,7 @@ def compare_page(
         .render(
             css=page_css(),
             chart_css=chart_css(),
+            script=page_script(),
             compared=compared,
             title=compared.run.manifest.experiment.title or compared.run.manifest.experiment.name,
             before=[_named(run, links) for run in compared.baseline],

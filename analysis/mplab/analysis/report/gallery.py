@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from mplab.analysis.figures.catalog import LeftOut, WrittenFigure
 from mplab.analysis.figures.style import inline
-from mplab.analysis.report.htmlpage import page_css, page_environment
+from mplab.analysis.report.htmlpage import page_css, page_environment, page_script
 
 NAME = "index.html"
 
@@ -29,5 +29,11 @@ def gallery(
     environment.globals["svg"] = lambda drawing: Markup(inline(drawing))  # noqa: S704 - our own figure
     environment.filters["address"] = lambda path: quote(Path(path).name)
     return environment.get_template("gallery.html.j2").render(
-        css=page_css(), title=title, figures=figures, left_out=left_out, command=command, width_in=width_in
+        css=page_css(),
+        script=page_script(),
+        title=title,
+        figures=figures,
+        left_out=left_out,
+        command=command,
+        width_in=width_in,
     )

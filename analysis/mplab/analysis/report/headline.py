@@ -16,12 +16,29 @@ from mplab.analysis.statistics.contrast import MOST_NEEDED
 from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.equivalence import equivalent
 from mplab.analysis.statistics.power import LEVEL
-from mplab.analysis.statistics.summaries import Analysis, Group, Series
+from mplab.analysis.statistics.summaries import Analysis, Group, Series, without_cells
 from mplab.analysis.text import DASH, HARD_SPACE, Scale, decimals_apart, listed, p_text, plural, scale_of, tenths
-from mplab.analysis.verdicts.findings import GroupKey, PairFinding, without
+from mplab.analysis.verdicts.findings import GroupKey, PairFinding, find
 from mplab.format.experiment import TransportRecord
 
 TOO_FEW, NEITHER = "too few repetitions", "neither is better"
+
+
+@dataclass(frozen=True)
+class WithoutFlagged:
+    """An answer without the flagged cells.
+
+    Attributes:
+        cells: number of flagged cells with a value for the answer.
+        finding: the comparison without them; None: fewer than two transports have a value.
+        changed: True if the verdict, or the better transport, is another one.
+        sentence: the difference and the verdict without them.
+    """
+
+    cells: int
+    finding: PairFinding | None
+    changed: bool
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -37,9 +54,8 @@ class HeadlineVerdict:
         amount: difference of the best multipath transport from the best single path: ``30.0 % less``; "" without one.
         good: the multipath transport (or the first one of two of a kind) is on the better side.
         medians: transport label → median as text, for the table of all answers.
-        sensitivity: what the difference is without the flagged cells, as a sentence; "" without flagged cells.
         finding: the numbers; None for answers over many labels.
-        without_flagged: (number of flagged cells, improvement without them); None without flagged cells.
+        without_flagged: the answer without the flagged cells; None: it has none.
     """
 
     label: str
@@ -50,9 +66,8 @@ class HeadlineVerdict:
     medians: Mapping[str, str]
     amount: str = ""
     good: bool = True
-    sensitivity: str = ""
     finding: PairFinding | None = None
-    without_flagged: tuple[int, float | None] | None = None
+    without_flagged: WithoutFlagged | None = None
 
     @property
     def summary(self) -> str:
@@ -79,7 +94,7 @@ def answers(analysis: Analysis, findings: Mapping[GroupKey, PairFinding]) -> lis
     A metric that has values of only one transport is left out, unless neither lower nor higher values are better.
     """
     result = []
-    flagged, alike = flagged_cells(analysis.run), _alike(analysis)
+    sensitivity, alike = _Sensitivity(analysis), _alike(analysis)
     links = {link.name: link for link in analysis.run.manifest.experiment.links}
     for panel in analysis.panels(traced=False):
         first = panel[0]
@@ -93,7 +108,7 @@ def answers(analysis: Analysis, findings: Mapping[GroupKey, PairFinding]) -> lis
         else:
             found_or_none = [findings.get(group.key) for group in panel]
             verdicts = [
-                _verdict(finding, place, flagged, named=first.metric.activity in alike)
+                _verdict(finding, place, sensitivity, named=first.metric.activity in alike)
                 if finding is not None
                 else _medians_only(group, place)
                 for group, finding, place in zip(panel, found_or_none, places, strict=True)
@@ -146,7 +161,7 @@ def _alike(analysis: Analysis) -> set[str]:
     return {activity for activity, labels in scenarios.items() if len(labels) > 1}
 
 
-def _verdict(finding: PairFinding, place: str, flagged: frozenset[str], *, named: bool) -> HeadlineVerdict:
+def _verdict(finding: PairFinding, place: str, sensitivity: "_Sensitivity", *, named: bool) -> HeadlineVerdict:
     group, sample, reference = finding.group, finding.sample, finding.reference
     scale = _scale(group)
     amount, good = _difference(finding)
@@ -158,11 +173,10 @@ def _verdict(finding: PairFinding, place: str, flagged: frozenset[str], *, named
     against = f"the best single path ({other})" if both else f"the second-best transport ({other})"
     numbers = f"{_interval(finding)}, n{HARD_SPACE}={HARD_SPACE}{_sizes(group)}"
     sentences = [f"{what}: {sample.transport.title} {outcome}, {amount} {_than(amount)} {against}; {numbers}."]
-    sentences += _reasons(finding, scale)
+    sentences += _reasons(finding)
     if not both:
         kind = "multipath transport" if sample.transport.single_path else "single path"
         sentences.append(f"No {kind} was measured.")
-    sensitivity, left = _sensitivity(finding, flagged)
     return HeadlineVerdict(
         label=group.label_text,
         conditions=place,
@@ -172,19 +186,21 @@ def _verdict(finding: PairFinding, place: str, flagged: frozenset[str], *, named
         amount=amount if finding.verdict == "better" else "",
         good=good,
         medians={s.transport.label: scale.text(_median(s)) for s in group.measured},
-        sensitivity=sensitivity,
         finding=finding,
-        without_flagged=left,
+        without_flagged=sensitivity.of(finding),
     )
 
 
-def _reasons(finding: PairFinding, scale: Scale) -> list[str]:
+def _reasons(finding: PairFinding) -> list[str]:
     """Return the sentences that explain the verdict."""
-    zone = f"the smallest effect of interest, {scale_of(scale.unit, ()).text(finding.smallest * scale.factor)}"
+    unit = finding.group.metric.unit
+    interval = finding.equivalence if finding.verdict == "equivalent" else None
+    scale = scale_of(unit, (finding.smallest, *((interval.low, interval.high) if interval else ())))
+    zone = f"the smallest effect of interest, {scale.text(finding.smallest)}"
     if finding.verdict == "better":
         return _also_near(finding)
-    if finding.verdict == "equivalent" and finding.equivalence is not None:
-        ends = _ends(finding.equivalence, finding.group.metric.unit)
+    if interval is not None:
+        ends = _ends(interval, scale)
         return [f"Equivalent: the 90{HARD_SPACE}% interval of the difference, {ends}, is within ± {zone}."]
     if finding.verdict == "too few":
         if not finding.pairs:
@@ -236,7 +252,7 @@ def _difference(finding: PairFinding) -> tuple[str, bool]:
     word = "less" if delta < 0 else "more"
     relative = finding.relative
     if relative is None or group.metric.unit == "%":
-        return f"{_absolute(abs(delta), group.metric.unit)} {word}", good
+        return f"{_absolute(abs(delta), _scale(group))} {word}", good
     interval = finding.relative_interval
     decimals = decimals_apart(100 * relative, *(100 * end for end in (interval.low, interval.high))) if interval else 1
     return f"{abs(100 * relative):.{decimals}f}{HARD_SPACE}% {word}", good
@@ -246,8 +262,8 @@ def _than(amount: str) -> str:
     return "as" if amount == "the same" else "than"
 
 
-def _absolute(value: float, unit: str) -> str:
-    return f"{value:.1f} percentage points" if unit == "%" else scale_of(unit, (value,)).text(value)
+def _absolute(value: float, scale: Scale) -> str:
+    return f"{value:.1f} percentage points" if scale.unit == "%" else scale.text(value)
 
 
 def _interval(finding: PairFinding) -> str:
@@ -256,7 +272,7 @@ def _interval(finding: PairFinding) -> str:
     relative, interval = finding.relative, finding.relative_interval
     if relative is None or group.metric.unit == "%":
         shift = finding.shift_interval
-        limits = _ends(shift, group.metric.unit) if shift else ""
+        limits = _ends(shift, _scale(group)) if shift else ""
         return f"95{HARD_SPACE}% interval of the difference {limits}" if limits else "no interval"
     if interval is None:
         return "no interval"
@@ -270,25 +286,45 @@ def _interval(finding: PairFinding) -> str:
     return f"95{HARD_SPACE}% interval {' to '.join(words)}"
 
 
-def _ends(interval: Interval, unit: str) -> str:
-    scale = scale_of(unit, (interval.low, interval.high))
-    name = f"{HARD_SPACE}points" if unit == "%" else f"{HARD_SPACE}{scale.unit}".rstrip()
+def _ends(interval: Interval, scale: Scale) -> str:
+    name = f"{HARD_SPACE}points" if scale.unit == "%" else f"{HARD_SPACE}{scale.unit}".rstrip()
     return f"{scale.number(interval.low)} to {scale.number(interval.high)}{name}"
 
 
-def _sensitivity(finding: PairFinding, flagged: frozenset[str]) -> tuple[str, tuple[int, float | None] | None]:
-    """Return what the difference is without the flagged cells: (sentence, (number of them, improvement))."""
-    group = finding.group
-    own = {value.cell for series in group.measured for value in series.values} & flagged
-    if not own:
-        return "", None
-    left = without(group, own)
-    start = f"Without the {plural(len(own), 'flagged cell')}: "
-    if left is None or finding.relative is None:
-        return f"{start}no difference can be computed.", (len(own), left)
-    now, then = _share_word(finding.relative, group), _share_word(left, group)
-    said = f"also {then}." if now == then else f"{then} instead of {now}."
-    return start + said, (len(own), left)
+class _Sensitivity:
+    """The answers of a run without its flagged cells, with all statistics computed again."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        experiment = analysis.run.manifest.experiment
+        self._flagged = flagged_cells(analysis.run)
+        self._found: Mapping[GroupKey, PairFinding] = {}
+        if self._flagged:
+            headlines = [group for group in analysis.groups if group.metric.headline]
+            self._found = find(without_cells(headlines, self._flagged, experiment.seed), experiment.smallest_effect)
+
+    def of(self, finding: PairFinding) -> WithoutFlagged | None:
+        """Return the answer without the flagged cells; None: no value is of a flagged cell."""
+        group = finding.group
+        own = {value.cell for series in group.measured for value in series.values} & self._flagged
+        if not own:
+            return None
+        left = self._found.get(group.key)
+        start = f"Without the {plural(len(own), 'flagged cell')}: "
+        if left is None:
+            return WithoutFlagged(len(own), None, True, f"{start}no difference can be computed.")
+        now, then = _difference_word(finding), _difference_word(left)
+        difference = f"also {then}" if now == then else f"{then} instead of {now}"
+        before, after = _verdict_word(finding), _verdict_word(left)
+        verdict = f"the verdict stays: {after}" if before == after else f"the verdict changes: {after}, not {before}"
+        return WithoutFlagged(len(own), left, before != after, f"{start}{difference}; {verdict}.")
+
+
+def _verdict_word(finding: PairFinding) -> str:
+    return f"{finding.winner.transport.title} is better" if finding.winner else verdict_text(finding)
+
+
+def _difference_word(finding: PairFinding) -> str:
+    return "no difference" if finding.relative is None else _share_word(finding.relative, finding.group)
 
 
 def _share_word(relative: float, group: Group) -> str:

@@ -1,5 +1,7 @@
 """Load the templates and the style sheet of the analysis' HTML pages, and define the glossary."""
 
+import base64
+import hashlib
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -43,6 +45,12 @@ def page_script() -> Markup:
     """Return the text of the script, for inclusion in a page: the page works without it."""
     script = (Path(__file__).parent / "templates" / "page.js").read_text(encoding="utf-8")
     return Markup(script)  # noqa: S704 - our own file
+
+
+def script_hash() -> str:
+    """Return the source expression that allows `page_script` in a Content Security Policy: ``sha256-…``."""
+    element = f"\n{page_script()}\n"  # as the templates write it
+    return "sha256-" + base64.b64encode(hashlib.sha256(element.encode()).digest()).decode()
 
 
 def chart_css() -> Markup:

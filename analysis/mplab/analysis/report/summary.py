@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 
 from mplab.analysis.report.data import contrast_content, pooled_content
-from mplab.analysis.report.headline import HeadlineAnswer, HeadlineVerdict, answers, verdict_text
+from mplab.analysis.report.headline import HeadlineAnswer, HeadlineVerdict, WithoutFlagged, answers, verdict_text
 from mplab.analysis.report.view import warnings
 from mplab.analysis.results.reported import FORMAT, Summary, SummaryGroup, SummarySeries
 from mplab.analysis.statistics.contrast import ends
@@ -130,7 +130,18 @@ def _numbers(verdict: HeadlineVerdict) -> dict[str, object]:
         "p": finding.p,
         "tests": finding.tests,
         "needed": finding.needed,
-        "without_flagged": {"cells": without[0], "improvement": without[1]} if without else None,
+        "without_flagged": _without(without) if without else None,
+    }
+
+
+def _without(left: WithoutFlagged) -> dict[str, object]:
+    found = left.finding
+    return {
+        "cells": left.cells,
+        "improvement": found.relative if found else None,
+        "verdict": verdict_text(found) or None,
+        "winner": found.winner.transport.label if found and found.winner else None,
+        "changed": left.changed,
     }
 
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from mplab.analysis.report.chart import ChartAxis, marker_path, place_of, time_axis, value_axis
-from mplab.analysis.report.htmlpage import chart_css, page_css, page_environment
+from mplab.analysis.report.htmlpage import chart_css, page_css, page_environment, page_script
 from mplab.analysis.statistics.changepoint import FEWEST_RUNS, LEVEL, SHUFFLES
 from mplab.analysis.text import HARD_SPACE, Scale, scale_of
 from mplab.analysis.verdicts.trend import History, Point, shifts
@@ -109,6 +109,7 @@ def trend_page(
         .render(
             css=page_css(),
             chart_css=chart_css(),
+            script=page_script(),
             experiment=experiment,
             runs=len(points),
             dates=dates,

@@ -39,6 +39,7 @@ from mplab.analysis.verdicts.wording import claimed_words, count_words, estimate
 from mplab.format.experiment import TransportRecord
 from mplab.format.link import interface_title
 from mplab.format.runevents import CellRetried
+from mplab.format.units import format_size
 
 MAX_COMMIT = 12
 BETTER_WORDS = {"lower": "lower is better", "higher": "higher is better", "neither": ""}
@@ -108,7 +109,8 @@ class MetricTable:
 class LinkRow:
     """A row of the table of links: requested and measured values of one quantity of a link, over all cells.
 
-    ``within`` is the number of cells within the tolerance (``4 of 5``); ``good``: all of them are.
+    ``within`` is the number of cells within the tolerance (``4 of 5``); ``good``: all of them are; ``outside``: IDs of
+    the others.
     """
 
     link: str
@@ -119,6 +121,7 @@ class LinkRow:
     extremes: str
     within: str
     good: bool
+    outside: tuple[str, ...]
 
 
 def metric_tables(analysis: Analysis, findings: Mapping[GroupKey, PairFinding]) -> list[MetricTable]:
@@ -282,6 +285,7 @@ def circumstances(run: Run) -> list[tuple[str, list[tuple[str, str]]]]:
         ("Seed", str(experiment.seed)),
         ("Repetitions", str(experiment.repetitions)),
         ("Congestion control", ", ".join(_controls(run)) or experiment.congestion_control),
+        *([("Receive buffer", format_size(size))] if (size := experiment.receive_buffer_bytes) else []),
         ("Capture", experiment.capture),
         ("Retries", str(experiment.retries)),
         ("Tolerance", _tolerances(run)),
@@ -492,7 +496,7 @@ def _link_row(run: Run, rows: Sequence[Measurement]) -> LinkRow:
     unit = "ms" if first.kind == "rtt" else "kbit/s"
     values = [m.measured for m in rows]
     tolerance = tolerance_of(run, first.kind)
-    inside = sum(abs(m.deviation) <= tolerance for m in rows)
+    outside = tuple(m.cell for m in rows if abs(m.deviation) > tolerance)
     return LinkRow(
         link=first.link,
         interface=interface_title(first.interface),
@@ -500,8 +504,9 @@ def _link_row(run: Run, rows: Sequence[Measurement]) -> LinkRow:
         asked=number(first.asked),
         median=number(float(np.median(values))),
         extremes=spread(min(values), max(values)),
-        within=f"{inside} of {len(rows)}",
-        good=inside == len(rows),
+        within=f"{len(rows) - len(outside)} of {len(rows)}",
+        good=not outside,
+        outside=outside,
     )
 
 
@@ -519,14 +524,16 @@ def _controls(run: Run) -> list[str]:
 
 def _other_controls(run: Run) -> list[str]:
     """Return a warning for each node whose sockets did not use the requested congestion control in ok cells."""
-    requested = run.manifest.experiment.congestion_control
-    counts: Counter[tuple[str, str]] = Counter()
+    experiment = run.manifest.experiment
+    counts: Counter[tuple[str, str, str]] = Counter()
     for cell in run.cells:
         if cell.ok and cell.record is not None:
-            counts.update(cell.record.congestion_control.known().items())
+            requested = experiment.congestion_control_of(cell.record.spec.transport)
+            known = cell.record.congestion_control.known()
+            counts.update((node, name, requested) for node, name in known.items())
     return [
         f"The {node} used {name} congestion control in {plural(count, 'ok cell')}; {requested} was requested."
-        for (node, name), count in sorted(counts.items())
+        for (node, name, requested), count in sorted(counts.items())
         if name and name != requested
     ]
 

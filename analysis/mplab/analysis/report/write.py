@@ -15,10 +15,11 @@ from mplab.analysis.metric import describe_limits
 from mplab.analysis.record.run import Run
 from mplab.analysis.report import data, view
 from mplab.analysis.report.cellindex import INDEX, Anchors, cell_tables
-from mplab.analysis.report.cellpage import FOLDER, page_name, render_pages
+from mplab.analysis.report.cellpage import render_pages
 from mplab.analysis.report.data import PAGE_COLUMNS
 from mplab.analysis.report.headline import HeadlineAnswer
 from mplab.analysis.report.htmlpage import GLOSSARY, STYLE_SHEET, cell_css, page_css, page_environment, page_script
+from mplab.analysis.report.places import FOLDER, page_name
 from mplab.analysis.report.sources import Citations
 from mplab.analysis.report.summary import Conclusions, conclude, summary_content
 from mplab.analysis.statistics.summaries import Analysis
@@ -166,10 +167,14 @@ def _page(
     def list_of(scenario: str, link: str, transport: str) -> str:
         return f"{root}{FOLDER}/{INDEX}#{anchors.of(scenario, link, transport)}"
 
+    def list_of_link(link: str) -> str:
+        return f"{root}{FOLDER}/{INDEX}#{anchors.of_link(link)}"
+
     environment.globals.update(
         svg=lambda drawing: Markup(_linked(inline(drawing), cells, root)),  # noqa: S704 - our own figure
         cell_link=cell_link,
         list_of=list_of,
+        list_of_link=list_of_link,
     )
     return environment.get_template("report.html.j2").render(content, sections=sections, only=only, root=root)
 

@@ -69,6 +69,7 @@ _OF_METRIC = (
     _text("metric", "name of the metric"),
     _text("unit", "of value; empty for a number without a unit"),
     _text("labels", "values of its labels, joined by ` · `"),
+    _real("label_value", "the first label that is a quantity, as a number (10 kB: 10000), to sort by; else null"),
 )
 
 RUNS = ResultTable(

@@ -1,8 +1,7 @@
 """Read the results of one run, or of all runs in a folder, into polars frames."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from mplab.analysis.errors import NotAnalysedError, NotARunError, TablesError
+from mplab.analysis.metric import label_value
 from mplab.analysis.record.links import measurements
 from mplab.analysis.record.run import Cell, Run, read_run
 from mplab.analysis.record.tables import read_tables
@@ -19,6 +19,7 @@ from mplab.analysis.results.views import html, line
 from mplab.analysis.scores.scoring import read_cell_values
 from mplab.base.deferred import deferred
 from mplab.base.suggest import unknown
+from mplab.format.times import time_of
 
 if TYPE_CHECKING:
     from mplab.analysis.results.plots import ResultsFigure
@@ -216,7 +217,7 @@ def run_row(run: Run) -> Row:
         "path": str(run.directory),
         "experiment": manifest.experiment.name,
         "title": manifest.experiment.title or manifest.experiment.name,
-        "started": _time(manifest.started),
+        "started": time_of(manifest.started),
         "duration_s": run.duration_s,
         "seed": manifest.experiment.seed,
         "repetitions": manifest.experiment.repetitions,
@@ -244,7 +245,7 @@ def cell_rows(run: Run) -> Iterator[Row]:
             "reasons": "; ".join(cell.reasons),
             "warnings": "; ".join(record.warnings) if record else "",
             "attempt": record.attempt if record else None,
-            "started": _time(record.started) if record else None,
+            "started": time_of(record.started) if record else None,
             "duration_s": sum(record.timings_s.values()) if record else None,
             "overloaded": record.host.overloaded if record else None,
         }
@@ -259,7 +260,7 @@ def value_rows(run: Run) -> Iterator[Row]:
                     **_of_cell(run, cell),
                     "metric": row.metric,
                     "unit": row.unit,
-                    "labels": SEPARATOR.join(row.labels.values()),
+                    **_of_labels(row.labels),
                     "value": row.value,
                     "repeat": row.repeat or None,
                 }
@@ -373,17 +374,13 @@ def _of_cell(run: Run, cell: Cell) -> Row:
 
 def _of_group(run: Run, group: SummaryGroup) -> Row:
     known = {"scenario": group.scenario, "link": group.link, "metric": group.metric, "unit": group.unit}
-    return {"run_id": run.manifest.run_id, **known, "labels": SEPARATOR.join(group.labels.values())}
+    return {"run_id": run.manifest.run_id, **known, **_of_labels(group.labels)}
+
+
+def _of_labels(labels: Mapping[str, str]) -> Row:
+    values = (value for text in labels.values() if (value := label_value(text)) is not None)
+    return {"labels": SEPARATOR.join(labels.values()), "label_value": next(values, None)}
 
 
 def _text(value: object) -> str | None:
     return None if value is None or value == "" else str(value)
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text)
-        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return None
-    return moment if 1970 <= moment.year < 9000 else None

@@ -24,7 +24,7 @@ NAME = "results.duckdb"
 TRACES = ("connections", "subflows", "directions")
 """mptrace's tables in the index. The others are many times as large; `Results.traces` reads them from the runs."""
 
-VERSION = 3
+VERSION = 4
 _AT_ONCE = 20
 _INTERRUPT_AGAIN_S = 0.05
 _ANSWERING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI)

@@ -174,13 +174,14 @@ def corrected(family: Sequence[Contrast], seed: int) -> list[Contrast]:
 class PageColumn:
     """A column of the table of contrasts in the report; ``note`` returns a small second line of the table cell.
 
-    ``in_unit``: the numbers are in the unit of the table.
+    ``in_unit``: the numbers are in the unit of the table; ``printed``: the column is on paper, too.
     """
 
     title: str
     text: Callable[[Contrast], str]
     note: Callable[[Contrast], str] = lambda _: ""
     in_unit: bool = False
+    printed: bool = True
 
 
 @dataclass(frozen=True)
@@ -225,14 +226,14 @@ CONTRAST_FIELDS = (
         "p",
         lambda c: c.p,
         ("p",),
-        PageColumn("p alone", lambda c: p_text(c.p), lambda c: c.test.name if c.test else ""),
+        PageColumn("p alone", lambda c: p_text(c.p), lambda c: c.test.name if c.test else "", printed=False),
     ),
     ContrastField("test", lambda c: c.test.name if c.test else "", ("test",)),
     ContrastField("least_p", lambda c: c.test.least_p if c.test else None, ("least_p",)),
     ContrastField(
         "p_family", lambda c: c.p_family, ("p_family",), PageColumn("p family", lambda c: p_text(c.p_family))
     ),
-    ContrastField("p_bh", lambda c: c.p_bh, ("p_bh",), PageColumn("p BH", lambda c: p_text(c.p_bh))),
+    ContrastField("p_bh", lambda c: c.p_bh, ("p_bh",), PageColumn("p BH", lambda c: p_text(c.p_bh), printed=False)),
     ContrastField(
         "dominance",
         lambda c: c.dominance,
@@ -267,7 +268,7 @@ CONTRAST_FIELDS = (
         "ks",
         lambda c: c.ks[0] if c.ks else None,
         ("ks",),
-        PageColumn("KS", lambda c: f"{c.ks[0]:.2f}, {p_text(c.ks[1], 'p')}" if c.ks else DASH),
+        PageColumn("KS", lambda c: f"{c.ks[0]:.2f}, {p_text(c.ks[1], 'p')}" if c.ks else DASH, printed=False),
         Word(
             "KS",
             "The greatest distance between the two cumulative distributions, 0 to 1, and the p of its test, not "
@@ -284,6 +285,7 @@ CONTRAST_FIELDS = (
             "Δ at 10 / 25 / 50 / 75 / 90 %",
             lambda c: " / ".join(signed(at.shift) for at in c.quantiles) or DASH,
             in_unit=True,
+            printed=False,
         ),
     ),
     ContrastField(

@@ -13,7 +13,8 @@ from statistics import median
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy import stats
+import numpy.typing as npt
+import scipy
 
 from mplab.analysis.statistics.effects import (
     CONFIDENCE,
@@ -127,8 +128,8 @@ def expanded(statistics: Sample, value: float, cells: int) -> Interval | None:
     """
     if cells < MIN_FOR_INTERVAL:
         return None
-    reach = math.sqrt(cells / (cells - 1)) * float(stats.t.ppf((1 + CONFIDENCE) / 2, cells - 1))
-    tail = float(stats.norm.sf(reach))
+    reach = math.sqrt(cells / (cells - 1)) * float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, cells - 1))
+    tail = float(scipy.stats.norm.sf(reach))
     low, high = (float(end) for end in np.quantile(statistics, (tail, 1 - tail)))
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
@@ -169,7 +170,7 @@ def _resampled(cells: Cells, summary: Summary, rng: np.random.Generator) -> Samp
     return _medians(cells, draws)
 
 
-def _medians(cells: Cells, draws: Sample) -> Sample:
+def _medians(cells: Cells, draws: npt.NDArray[np.int32]) -> Sample:
     """Return the median of all values of each resample; ``draws`` has how often a resample has each cell."""
     everything = np.concatenate([np.asarray(values, dtype=float) for values in cells])
     owner = np.repeat(np.arange(len(cells)), [len(values) for values in cells])

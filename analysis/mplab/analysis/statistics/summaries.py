@@ -2,7 +2,7 @@
 
 import statistics as plain
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import NamedTuple
@@ -59,11 +59,6 @@ class Pooled:
     mean: Estimate
     median: Estimate
     effective: float
-
-    @property
-    def values(self) -> tuple[float, ...]:
-        """Return all values of the cell, at least one."""
-        return (self.value,)
 
 
 @dataclass(frozen=True)
@@ -212,6 +207,27 @@ def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterabl
         ]
         groups.append(_compared(run.manifest.experiment.seed, key, order.metrics[key[0], key[2]], series))
     return _corrected(groups, run.manifest.experiment.seed)
+
+
+def without_cells(groups: Iterable[Group], cells: Collection[str], seed: int) -> list[Group]:
+    """Return groups with their statistics computed again without the values of some cells.
+
+    Args:
+        groups: whole families of contrasts: all groups of headline metrics, or all of the others.
+        cells: IDs of the cells.
+        seed: seed of the run.
+    """
+    fewer = []
+    for group in groups:
+        key = _Key(*group.key)
+        series = []
+        for old in group.series:
+            values = tuple(value for value in old.values if value.cell not in cells)
+            numbers, own = [value.value for value in values], seed_of(seed, *key, old.transport.label)
+            cells_left = old.cells - (len(old.values) - len(values))
+            series.append(Series(old.transport, cells_left, values, describe(numbers, own) if values else None))
+        fewer.append(_compared(seed, key, group.metric, series))
+    return _corrected(fewer, seed)
 
 
 class _Order:

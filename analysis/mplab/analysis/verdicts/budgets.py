@@ -60,6 +60,8 @@ class JudgedLimit:
     limit: float | None = None
     unit: str = ""
     certain: bool = False
+    place: tuple[str, str, str] | None = None
+    """Scenario, link and transport of the values; None: there are none."""
 
 
 def is_about(budget: Budget, measured: Measured) -> bool:
@@ -126,7 +128,15 @@ def _judge(budget: Budget, limit: Limit, series: Measured, seed: int, *, most: b
     allowed = f"{'at most' if most else 'at least'} {bound * scale.factor:.10g} {scale.unit}".rstrip()
     text = f"{budget.statistic} {scale.text(value)}, allowed: {allowed} (n = {len(series.values)})"
     return JudgedLimit(
-        budget, series.name, "kept" if good else "broken", text, value, bound, series.metric.unit, certain
+        budget,
+        series.name,
+        "kept" if good else "broken",
+        text,
+        value,
+        bound,
+        series.metric.unit,
+        certain,
+        (series.scenario, series.link, series.transport),
     )
 
 

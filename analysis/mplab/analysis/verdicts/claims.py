@@ -17,7 +17,7 @@ from mplab.analysis.metric import Labels, Metric, label_sort_key
 from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.summaries import Analysis, Series
 from mplab.analysis.verdicts.correction import correct
-from mplab.analysis.verdicts.estimates import Estimate, Estimator, NoDataError, Place
+from mplab.analysis.verdicts.estimates import Estimate, Estimator, Place, UnmeasuredError
 from mplab.analysis.verdicts.judging import (
     VERDICTS,
     Null,
@@ -214,7 +214,7 @@ def _finding(estimator: Estimator, claim: Claim, place: Place) -> ClaimFinding:
         return replace(finding, missing=f"no cell has a value of {claim.metric}")
     try:
         estimate = estimator.estimate(claim, metric, place)
-    except NoDataError as error:
+    except UnmeasuredError as error:
         return replace(finding, missing=str(error))
     verdict, certain = _judged(claim, estimate)
     return replace(

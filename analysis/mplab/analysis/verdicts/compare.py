@@ -17,6 +17,7 @@ from mplab.analysis.statistics.effects import CONFIDENCE, Interval, Sample, clif
 from mplab.analysis.statistics.power import LEVEL, needed_each
 from mplab.analysis.statistics.unpaired import rank_sum_test, shift, shift_interval
 from mplab.format.experiment import ExperimentRecord
+from mplab.format.units import format_size
 
 Verdict: TypeAlias = Literal["better", "worse", "different", "no difference seen", "too few", "gone", "new"]
 Correction: TypeAlias = Literal["holm", "bh", "none"]
@@ -332,7 +333,10 @@ def _differences(baseline: Sequence[Run], run: Run) -> Iterator[str]:
 
 
 def _asked(experiment: ExperimentRecord) -> dict[str, object]:
-    settings: dict[str, object] = {"congestion control": experiment.congestion_control}
+    settings: dict[str, object] = {
+        "congestion control": experiment.congestion_control,
+        "receive buffer": experiment.receive_buffer_bytes,
+    }
     for scenario in experiment.scenarios:
         settings[f"scenario {scenario.label}"] = (scenario.name, _plain(scenario.parameters))
     for transport in experiment.transports:
@@ -363,6 +367,8 @@ _ABSENT = "none"
 def _settings(run: Run) -> dict[str, str]:
     experiment = run.manifest.experiment
     settings = {"experiment": experiment.name, "congestion control": experiment.congestion_control}
+    if experiment.receive_buffer_bytes is not None:
+        settings["receive buffer"] = format_size(experiment.receive_buffer_bytes)
     for scenario in experiment.scenarios:
         settings |= _prefixed(f"scenario {scenario.label}", {"name": scenario.name, **_plain(scenario.parameters)})
     for transport in experiment.transports:

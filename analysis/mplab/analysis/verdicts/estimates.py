@@ -17,14 +17,14 @@ from mplab.analysis.statistics.equivalence import CONFIDENCE as EQUIVALENCE
 from mplab.analysis.statistics.resampling import cell_statistic, draws, least_p, percentile_interval, tail
 from mplab.analysis.statistics.summaries import Analysis, Group, Series
 from mplab.analysis.verdicts.findings import smallest_effect
-from mplab.analysis.verdicts.judging import Bounds, Null, bounds_of
+from mplab.analysis.verdicts.judging import ClaimedBounds, Null, bounds_of
 from mplab.format.claim import LINKS, Claim, ClaimedRange
 
 FEWEST_PAIRS = 4
 """Minimum number of cells for a correlation."""
 
 
-class NoDataError(Exception):
+class UnmeasuredError(Exception):
     """The run has no data for a claim in one group; the message says what is missing."""
 
 
@@ -46,7 +46,7 @@ class Estimate:
 
     value: float | None
     interval: Interval | None
-    bounds: Bounds
+    bounds: ClaimedBounds
     unit: str
     transport: Series
     baseline: Series | None
@@ -84,7 +84,7 @@ class _Quantity:
 
     value: float
     drawn: Sample | None
-    bounds: Bounds
+    bounds: ClaimedBounds
     least_p: float
     mine: _Sample
     beside: Sequence[_Sample]
@@ -128,9 +128,9 @@ class Estimator:
         return [group.labels for group in self._groups.get((scenario, link, metric), ())]
 
     def estimate(self, claim: Claim, metric: Metric, place: Place) -> Estimate:
-        """Return the quantity of a claim in one group. Raises `NoDataError`."""
+        """Return the quantity of a claim in one group. Raises `UnmeasuredError`."""
         if claim.claimed is None:
-            raise NoDataError("the claim has no number")
+            raise UnmeasuredError("the claim has no number")
         if claim.kind == "correlation":
             return self._correlation(claim, metric, place, claim.claimed)
         if claim.trend is not None:
@@ -148,7 +148,9 @@ class Estimator:
         best = _best(metric, others)
         base = best.statistic
         if base <= 0:
-            raise NoDataError(f"{best.series.transport.label} has the value {base:g}: there is no relative difference")
+            raise UnmeasuredError(
+                f"{best.series.transport.label} has the value {base:g}: there is no relative difference"
+            )
         value = 100 * sign * (mine.statistic - base) / base
         drawn = None
         if mine.drawn is not None and all(other.drawn is not None for other in others):
@@ -169,10 +171,10 @@ class Estimator:
     def _trend(self, claim: Claim, metric: Metric, place: Place, claimed: ClaimedRange) -> Estimate:
         trend = claim.trend
         if trend is None:
-            raise NoDataError("the claim has no trend")
+            raise UnmeasuredError("the claim has no trend")
         points = self._points(claim, place)
         if len(points) < 2:
-            raise NoDataError(f"{len(points)} points: a trend needs two")
+            raise UnmeasuredError(f"{len(points)} points: a trend needs two")
         at = np.array(trend.at if len(trend.at) == len(points) else range(len(points)), dtype=float)
         mine = [self._sample(claim, metric, (place.scenario, link), claim.transport, labels) for link, labels in points]
         if trend.form == "crossover":
@@ -180,7 +182,7 @@ class Estimator:
             return _crossover(metric, at, mine, others, claimed)
         first = mine[0].statistic
         if first == 0:
-            raise NoDataError("the value at the first point is 0: there is no relative change")
+            raise UnmeasuredError("the value at the first point is 0: there is no relative change")
         value = float(_change(np.array([sample.statistic for sample in mine]), at))
         columns = [sample.drawn for sample in mine if sample.drawn is not None]
         drawn = _change(np.stack(columns, axis=1), at) if len(columns) == len(mine) else None
@@ -207,7 +209,7 @@ class Estimator:
     def _correlation(self, claim: Claim, metric: Metric, place: Place, claimed: ClaimedRange) -> Estimate:
         other = self.metric(claim.other_metric)
         if other is None:
-            raise NoDataError(f"no cell has a value of {claim.other_metric}")
+            raise UnmeasuredError(f"no cell has a value of {claim.other_metric}")
         pairs: list[tuple[float, float]] = []
         series = None
         for link in place.links:
@@ -220,10 +222,10 @@ class Estimator:
                     both = (mine.by_cell[cell], second.by_cell[cell])
                     pairs.append(tuple(cell_statistic([own], claim.statistic) for own in both))  # type: ignore[arg-type]
         if series is None or len(pairs) < FEWEST_PAIRS:
-            raise NoDataError(f"{len(pairs)} cells have both metrics: {FEWEST_PAIRS} are needed")
+            raise UnmeasuredError(f"{len(pairs)} cells have both metrics: {FEWEST_PAIRS} are needed")
         first, last = np.array(pairs).T
         if np.ptp(first) == 0 or np.ptp(last) == 0:
-            raise NoDataError("a metric has the same value in all cells: there is no correlation")
+            raise UnmeasuredError("a metric has the same value in all cells: there is no correlation")
         key = (place.scenario, *place.links, metric.name, other.name, place.labels, claim.transport)
         chosen = np.random.default_rng(self._seed("correlation", *key)).integers(len(pairs), size=(9999, len(pairs)))
         drawn = _correlations(first[chosen], last[chosen])
@@ -249,7 +251,7 @@ class Estimator:
             labels: labels of the metric that are not pooled.
 
         Raises:
-            NoDataError: there are no values.
+            UnmeasuredError: there are no values.
         """
         scenario, link = where
         key = (scenario, link, metric.name, transport, labels, claim.statistic, claim.pooled_labels, str(claim.labels))
@@ -264,7 +266,7 @@ class Estimator:
             if series is None:
                 shown = " · ".join(value for _, value in labels)
                 group_name = " · ".join(part for part in (scenario, link, shown) if part)
-                raise NoDataError(f"{transport} has no value of {metric.name} ({group_name})")
+                raise UnmeasuredError(f"{transport} has no value of {metric.name} ({group_name})")
             cells = list(by_cell.values())
             seed = self._seed(scenario, link, metric.name, labels, transport)
             statistic = cell_statistic(cells, claim.statistic)
@@ -285,7 +287,9 @@ def _is_about(claim: Claim, labels: Labels, wanted: Labels) -> bool:
 def _valued(metric: Metric, mine: _Sample, claimed: ClaimedRange) -> Estimate:
     factor = in_unit(1.0, metric.unit, claimed.unit)
     if factor is None:
-        raise NoDataError(f"{metric.name} is in {metric.unit or 'no unit'}, the claim in {claimed.unit or 'no unit'}")
+        raise UnmeasuredError(
+            f"{metric.name} is in {metric.unit or 'no unit'}, the claim in {claimed.unit or 'no unit'}"
+        )
     value, bounds = mine.statistic * factor, bounds_of(claimed, 0.0)
     drawn = mine.drawn * factor if mine.drawn is not None else None
     p = _p_inside(value, drawn, bounds, least_p(mine.n))
@@ -306,7 +310,7 @@ def _equivalence(quantity: _Quantity) -> Estimate:
     return quantity.estimate(EQUIVALENCE, p, "beyond the margin")
 
 
-def _p_of_effect(value: float, drawn: Sample | None, bounds: Bounds, least: float) -> tuple[float | None, Null]:
+def _p_of_effect(value: float, drawn: Sample | None, bounds: ClaimedBounds, least: float) -> tuple[float | None, Null]:
     """Return the two-sided p of no effect; of a range that contains or touches 0, the p of being inside the range."""
     if bounds.direction == 0:
         return _p_inside(value, drawn, bounds, least), "inside the range"
@@ -314,7 +318,7 @@ def _p_of_effect(value: float, drawn: Sample | None, bounds: Bounds, least: floa
     return (min(1.0, 2 * min(tails)) if tails else None), "no effect"
 
 
-def _p_inside(value: float, drawn: Sample | None, bounds: Bounds, least: float) -> float | None:
+def _p_inside(value: float, drawn: Sample | None, bounds: ClaimedBounds, least: float) -> float | None:
     if bounds.low <= value <= bounds.high:
         return 1.0 if drawn is not None else None
     above = value > bounds.high

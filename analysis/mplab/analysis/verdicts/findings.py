@@ -4,7 +4,7 @@ A group has the values of all transports for one metric with its labels, in one 
 question is whether the best multipath transport differs from the best single path. docs/statistics.md has the rule.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal, TypeAlias
@@ -105,18 +105,6 @@ def find(groups: Sequence[Group], smallest: SmallestEffect) -> dict[GroupKey, Pa
     compared = [group for group in groups if not group.metric.traced]
     found = ((group.key, _find(group, smallest, tests[group.metric.headline])) for group in compared)
     return {key: finding for key, finding in found if finding is not None}
-
-
-def without(group: Group, cells: Collection[str]) -> float | None:
-    """Return what `PairFinding.relative` of the group is without the values of some cells.
-
-    The best multipath transport and the best single path are chosen again. None if a kind has no value left.
-    """
-    kept = [replace(s, values=tuple(v for v in s.values if v.cell not in cells)) for s in group.measured]
-    pair = _pair([s for s in kept if s.values], group.metric)
-    if pair is None:
-        return None
-    return gain([median(pair[1].numbers)], median(pair[0].numbers), group.metric.better)
 
 
 def _tests(groups: Sequence[Group], *, headline: bool) -> int:

@@ -47,7 +47,7 @@ HALF = 50.0
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ClaimedBounds:
     """Claimed range with infinite open ends, in the unit of the estimate.
 
     ``number``: the only number of the paper. ``smallest``: smallest effect of interest.
@@ -72,7 +72,7 @@ class Bounds:
         return self.low <= interval.low and interval.high <= self.high
 
 
-def bounds_of(claimed: ClaimedRange, smallest: float, factor: float = 1.0) -> Bounds:
+def bounds_of(claimed: ClaimedRange, smallest: float, factor: float = 1.0) -> ClaimedBounds:
     """Return the bounds of a claimed range.
 
     Args:
@@ -82,13 +82,13 @@ def bounds_of(claimed: ClaimedRange, smallest: float, factor: float = 1.0) -> Bo
     """
     if claimed.word is not None:
         up = claimed.word in ("better", "rising")
-        return Bounds(*((smallest, math.inf) if up else (-math.inf, -smallest)), smallest=smallest)
+        return ClaimedBounds(*((smallest, math.inf) if up else (-math.inf, -smallest)), smallest=smallest)
     low = -math.inf if claimed.low is None else claimed.low * factor
     high = math.inf if claimed.high is None else claimed.high * factor
-    return Bounds(low, high, None if claimed.number is None else claimed.number * factor, smallest)
+    return ClaimedBounds(low, high, None if claimed.number is None else claimed.number * factor, smallest)
 
 
-def judge_effect(estimate: float, interval: Interval | None, bounds: Bounds) -> tuple[Verdict, bool]:
+def judge_effect(estimate: float, interval: Interval | None, bounds: ClaimedBounds) -> tuple[Verdict, bool]:
     """Return the verdict on a signed effect, and whether it is certain."""
     side = bounds.direction
     if side == 0:
@@ -107,7 +107,7 @@ def judge_effect(estimate: float, interval: Interval | None, bounds: Bounds) -> 
 
 
 def judge_value(
-    estimate: float, interval: Interval | None, bounds: Bounds, *, share: bool = False
+    estimate: float, interval: Interval | None, bounds: ClaimedBounds, *, share: bool = False
 ) -> tuple[Verdict, bool]:
     """Return the verdict on a value or, with ``share``, on a share in percent, and whether it is certain."""
     if _met(estimate, interval, bounds):
@@ -121,7 +121,7 @@ def judge_value(
     return ("contradicted", True) if outside and beyond else ("not seen", outside)
 
 
-def judge_equivalence(estimate: float, interval: Interval | None, bounds: Bounds) -> tuple[Verdict, bool]:
+def judge_equivalence(estimate: float, interval: Interval | None, bounds: ClaimedBounds) -> tuple[Verdict, bool]:
     """Return the verdict on a difference that is claimed to be within a margin; ``interval`` has 90 %."""
     if bounds.low <= estimate <= bounds.high:
         return "as claimed", interval is not None and bounds.holds(interval)
@@ -131,7 +131,7 @@ def judge_equivalence(estimate: float, interval: Interval | None, bounds: Bounds
 
 
 def judge_crossover(
-    position: float | None, interval: Interval | None, bounds: Bounds, *, opposite: bool
+    position: float | None, interval: Interval | None, bounds: ClaimedBounds, *, opposite: bool
 ) -> tuple[Verdict, bool]:
     """Return the verdict on the position at which a transport stops being better, and whether it is certain.
 
@@ -150,13 +150,13 @@ def judge_crossover(
     return "same direction", interval is not None and whole and not bounds.touches(interval)
 
 
-def _met(estimate: float, interval: Interval | None, bounds: Bounds) -> bool:
+def _met(estimate: float, interval: Interval | None, bounds: ClaimedBounds) -> bool:
     if bounds.number is not None and interval is not None:
         return bounds.touches(interval)
     return bounds.low <= estimate <= bounds.high
 
 
-def _supports(interval: Interval, bounds: Bounds) -> bool:
+def _supports(interval: Interval, bounds: ClaimedBounds) -> bool:
     if bounds.number is not None:
         return interval.high - interval.low <= abs(bounds.number)
     return bounds.holds(interval)
@@ -166,5 +166,5 @@ def _on_side(value: float, above: bool) -> bool:
     return value > HALF if above else value < HALF
 
 
-def _on_side_of(bounds: Bounds, above: bool) -> bool:
+def _on_side_of(bounds: ClaimedBounds, above: bool) -> bool:
     return bounds.low >= HALF if above else bounds.high <= HALF

@@ -41,7 +41,8 @@ type Result struct {
 	Paths             []string     `json:"paths,omitempty"` // interfaces of the session
 	Plain             bool         `json:"plain,omitempty"` // the paths of the session are not encrypted
 	CongestionControl string       `json:"congestion_control"`
-	RTTms             float64      `json:"rtt_ms"` // from the hello to the proxy's answer
+	ReceiveBuffer     int          `json:"receive_buffer_bytes"` // largest of a socket, after the exchange
+	RTTms             float64      `json:"rtt_ms"`               // from the hello to the proxy's answer
 }
 
 // Run opens one connection and examines it.
@@ -86,6 +87,7 @@ func runOne(ctx context.Context, dialer *carrier.Dialer, o Options, result *Resu
 	}
 	defer conn.Close() //nolint:errcheck // nothing is left to lose
 	result.CongestionControl = netx.Congestion(conn.TCP)
+	result.ReceiveBuffer = max(result.ReceiveBuffer, netx.ReceiveBuffer(conn.TCP))
 	return waitSubflows(ctx, conn, o, result)
 }
 

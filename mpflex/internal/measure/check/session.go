@@ -78,6 +78,9 @@ func (r *Result) describe(paths []session.PathStatus) {
 		}
 	}
 	r.CongestionControl = strings.Join(controls, ", ")
+	for _, p := range paths {
+		r.ReceiveBuffer = max(r.ReceiveBuffer, p.ReceiveBuffer)
+	}
 }
 
 // failures holds the reasons why paths could not be set up.

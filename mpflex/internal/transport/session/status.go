@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"mplab/internal/netx"
 )
 
 var errSilent = errors.New("no answer to a ping")
@@ -53,6 +55,7 @@ type PathStatus struct {
 	Retransmitted uint32    `json:"retransmitted_segments"`
 
 	CongestionControl string `json:"congestion_control"`
+	ReceiveBuffer     int    `json:"receive_buffer_bytes"` // now; the kernel may increase it
 }
 
 // StreamStatus reports the traffic of a stream.
@@ -177,6 +180,7 @@ func (p *Path) status() PathStatus {
 	row.RTTMS, row.MinRTTMS = milliseconds(p.info.RTT), milliseconds(p.minRTT)
 	row.RateBPS, row.WindowBytes, row.QueuedBytes = 8*p.rate.best, p.info.Window, int(p.written-p.delivery)
 	row.Retransmitted, row.AgeS = p.info.Retransmitted, seconds(time.Since(row.Attached))
+	row.ReceiveBuffer = netx.ReceiveBuffer(p.link.TCP)
 	return row
 }
 

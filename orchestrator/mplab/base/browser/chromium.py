@@ -40,8 +40,9 @@ _SWITCHES = (
     "--disable-extensions",
     "--disable-sync",
     "--metrics-recording-only",
-    "--disable-features=AutofillServerCommunication,CertificateTransparencyComponentUpdater,InterestFeedContentSuggestions,"
-    "MediaRouter,OptimizationHints,Prerender2,Translate",
+    # A page in clear text stays in clear text (HttpsUpgrades).
+    "--disable-features=AutofillServerCommunication,CertificateTransparencyComponentUpdater,HttpsUpgrades,"
+    "InterestFeedContentSuggestions,MediaRouter,OptimizationHints,Prerender2,Translate",
     # A page that is not visible runs at full speed.
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",

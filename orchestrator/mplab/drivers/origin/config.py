@@ -15,10 +15,10 @@ from mplab.format.sites import (
     ECHO_HOST,
     FILE_ADDRESS,
     FILE_HOST,
-    PROTOCOLS,
+    VARIANTS,
     BuiltSite,
-    Protocol,
     SiteIndex,
+    Variant,
 )
 
 ACCESS_LOG, ERROR_LOG = "access.jsonl", "nginx-error.log"
@@ -30,7 +30,7 @@ _ERROR_LOG_OPTION_SINCE = (1, 19, 5)
 
 @dataclass(frozen=True)
 class ServerBlock:
-    """One nginx ``server`` block: one site over one protocol (HTTP/1.1 or HTTP/2).
+    """One nginx ``server`` block: one site in one variant.
 
     Attributes:
         names: host names of the site.
@@ -73,7 +73,7 @@ def nginx_conf(
         prefix: folder for everything that nginx writes.
         index: the generated sites.
         files: folder of the files to download.
-        certificates: site slug → file with key and certificate chain.
+        certificates: name of a certificate (`Variant.certificate`) → file with key and certificate chain.
         version: version of nginx.
         servers: additional ``server`` blocks.
         installed: translates paths of this machine into paths where nginx runs.
@@ -90,7 +90,9 @@ def nginx_conf(
         servers=servers,
         http2_directive=has_http2_directive(version),
         blocks=[
-            _block(site, protocol, installed.path(certificates[site.slug])) for site in index for protocol in PROTOCOLS
+            _block(site, variant, installed.path(certificates[variant.certificate(site.slug)]))
+            for site in index
+            for variant in VARIANTS
         ],
     )
 
@@ -119,17 +121,17 @@ def records(index: SiteIndex) -> list[tuple[str, str]]:
     """Return pairs (host name, address) of all sites, file servers and the echo service."""
     pairs = [*((host, FILE_ADDRESS) for host in (FILE_HOST, *APP_HOSTS)), (ECHO_HOST, ECHO_ADDRESS)]
     for site in index:
-        for protocol in PROTOCOLS:
-            pairs += zip(site.host_names(protocol), site.addresses(protocol), strict=True)
+        for variant in VARIANTS:
+            pairs += zip(site.host_names(variant), site.addresses(variant), strict=True)
     return pairs
 
 
-def _block(site: BuiltSite, protocol: Protocol, certificate: str) -> ServerBlock:
+def _block(site: BuiltSite, variant: Variant, certificate: str) -> ServerBlock:
     # The HTTP/2 sites share the wildcard address; nginx prefers the more specific addresses of the HTTP/1.1 sites.
-    addresses: Sequence[str] = ["0.0.0.0"] if protocol == "h2" else site.addresses(protocol)  # noqa: S104
+    addresses: Sequence[str] = ["0.0.0.0"] if variant.http == "h2" else site.addresses(variant)  # noqa: S104
     return ServerBlock(
-        names=tuple(site.host_names(protocol)),
-        addresses=tuple(addresses),
-        http2=protocol == "h2",
+        names=tuple(site.host_names(variant)),
+        addresses=tuple(dict.fromkeys(addresses)),
+        http2=variant.http == "h2",
         certificate=certificate,
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from mplab.drivers.origin import content
 from mplab.drivers.origin.structure import Planned, plan_objects
-from mplab.format.sites import PROTOCOLS, SUFFIX, BuiltSite, Protocol, Site, SiteObject
+from mplab.format.sites import VARIANTS, BuiltSite, Site, SiteObject, Variant
 
 OBJECTS_ELEMENT = "mplab-objects"
 """Id of the JSON element in which a page lists its objects: ``{host label: {path: bytes}}``."""
@@ -25,16 +25,13 @@ _FORCE_STYLE = "<script>document.body.offsetHeight</script>"
 
 
 class Renderer:
-    """Generates the content of one site's objects for one protocol (HTTP/1.1 or HTTP/2).
+    """Generates the content of one site's objects for one variant. Only the host names in the content depend on it."""
 
-    Only the host names in the content depend on the protocol.
-    """
-
-    def __init__(self, site: Site, planned: Sequence[Planned], protocol: Protocol) -> None:
-        self._site, self._planned, self._protocol = site, planned, protocol
+    def __init__(self, site: Site, planned: Sequence[Planned], variant: Variant) -> None:
+        self._site, self._planned, self._variant = site, planned, variant
 
     def refers(self, item: Planned) -> bool:
-        """Return True when the content of `item` contains host names and therefore depends on the protocol."""
+        """Return True when the content of `item` contains host names and therefore depends on the variant."""
         return item.kind == "page" or any(child.parent == item.number and child.number for child in self._planned)
 
     def floor(self, item: Planned) -> int:
@@ -75,7 +72,7 @@ class Renderer:
         )
 
     def _url(self, item: Planned) -> str:
-        return f"//{item.host}.{self._site.slug}{SUFFIX[self._protocol]}{item.path}"
+        return f"//{self._variant.host_name(item.host, self._site.slug)}{item.path}"
 
     def _page_parts(self, children: Sequence[Planned], sizes: Sequence[int]) -> list[str]:
         head = [_HEAD.format(title=self._site.title)]
@@ -123,15 +120,15 @@ def build_site(root: Path, site: Site, seed: int) -> BuiltSite:
     """
     rng = np.random.Generator(np.random.PCG64([seed, site.row]))
     planned = plan_objects(site, rng)
-    renderers = {protocol: Renderer(site, planned, protocol) for protocol in PROTOCOLS}
+    renderers = {variant: Renderer(site, planned, variant) for variant in VARIANTS}
     floors = [max(renderer.floor(item) for renderer in renderers.values()) for item in planned]
     sizes = share_out(site.size_bytes, floors, _weights(planned, rng))
     hosts = tuple(dict.fromkeys(item.host for item in planned))
     built = BuiltSite(site.slug, site.row, hosts, _objects(planned, sizes))
     for item in planned:
         first: Path | None = None
-        for protocol, renderer in renderers.items():
-            path = root / built.host_name(item.host, protocol) / _file_name(item.path)
+        for variant, renderer in renderers.items():
+            path = root / variant.host_name(item.host, site.slug) / _file_name(item.path)
             path.parent.mkdir(parents=True, exist_ok=True)
             if first is None or renderer.refers(item):
                 item_rng = np.random.Generator(np.random.PCG64([seed, site.row, item.number]))

@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
@@ -18,7 +19,7 @@ from mplab.drivers.origin import OriginHost
 from mplab.drivers.origin.cache import build_files, build_sites
 from mplab.drivers.origin.certificates import VALID_FOR, LabAuthority
 from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG, dnsmasq_conf, nginx_argv, nginx_conf
-from mplab.format.sites import ECHO_ADDRESS, ECHO_PORT, SUFFIX, SiteIndex, delay_by_prefix
+from mplab.format.sites import ECHO_ADDRESS, ECHO_PORT, VARIANTS, SiteIndex, delay_by_prefix
 
 CACHE_DIR = cache_folder("origin")
 """Folder in which generated sites and files are kept between runs."""
@@ -112,10 +113,11 @@ class Origin:
         self._index = build_sites(self._cache)
         files = build_files(self._cache)
         self._authority = LabAuthority(self.directory / "certificates", valid_for=self._valid_for)
-        certificates = {
-            site.slug: self._authority.issue(site.slug, [f"*.{site.slug}{suffix}" for suffix in SUFFIX.values()])
-            for site in self._index
-        }
+        wildcards: dict[str, list[str]] = defaultdict(list)
+        for site in self._index:
+            for variant in VARIANTS:
+                wildcards[variant.certificate(site.slug)].append(variant.host_name("*", site.slug))
+        certificates = {name: self._authority.issue(name, names) for name, names in wildcards.items()}
         servers, further = "", []
         if self._additions is not None:
             self._additions.prepare(self._authority)

@@ -19,8 +19,13 @@ class Proxy(Protocol):
     def stop(self) -> None:
         """Stop the proxy. Before it ends, it logs the connections that are still open."""
 
-    def use(self, session: SessionSettings) -> None:
-        """Apply the settings `session` to agent sessions that start after this call; existing sessions may end."""
+    def use(self, session: SessionSettings, congestion_control: str) -> None:
+        """Apply settings to connections and sessions that start after this call; existing ones may end.
+
+        Args:
+            session: settings of agent sessions; {}: keep the present ones.
+            congestion_control: algorithm for every socket towards the phone.
+        """
 
     def log_end(self) -> int:
         """Return a mark for the current end of the connection log, to be passed to `logs_since`."""

@@ -21,7 +21,6 @@ _FELL_BACK = 1
 _CONGESTION_BYTES = 16
 _POLL_S = 0.005
 _READ_BYTES = 1 << 10
-_BUFFER_BYTES = 1 << 15
 _OK = b"HTTP/1.1 200 "
 _PEER_COLUMN = 3
 _HOLD_S = 20.0
@@ -30,8 +29,8 @@ _HOLD_S = 20.0
 def main(host: str, path: str, ss: str, subflows: int, timeout_s: float) -> Generator[dict[str, object], None, None]:
     """Request a large file over HTTP, receive its begin, wait for the subflows, yield a description of the connection.
 
-    The connection ends when the generator is closed. The small receive buffer limits the bytes that are still on their
-    way then.
+    The connection ends when the generator is closed. Only about one receive buffer of the file is sent, because nothing
+    reads the rest.
 
     Args:
         host: host name of the server.
@@ -47,7 +46,6 @@ def main(host: str, path: str, ss: str, subflows: int, timeout_s: float) -> Gene
     address = socket.getaddrinfo(host, PORT, socket.AF_INET, socket.SOCK_STREAM)[0][4]
     with socket.socket() as connection:
         connection.settimeout(timeout_s)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
         connection.connect(address)
         begun = time.monotonic()
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
@@ -71,6 +69,7 @@ def main(host: str, path: str, ss: str, subflows: int, timeout_s: float) -> Gene
             "subflows": len(local),
             "local": local,
             "congestion_control": algorithm.partition(b"\0")[0].decode(),
+            "receive_buffer_bytes": connection.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
             "answer_ms": round(answer_ms, 3),
         }
 

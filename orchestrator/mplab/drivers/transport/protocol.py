@@ -84,9 +84,11 @@ class Transport(ABC):
 
     Attributes:
         direct: True: the applications' sockets use the transport to the origin, without agent and proxy.
+        stripped: interfaces of the phone behind whose paths a middlebox removes the options of Multipath TCP.
     """
 
     direct: bool = False
+    stripped: Collection[str] = ()
 
     @property
     @abstractmethod

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mplab.base.errors import MplabError
 from mplab.base.files import GO_ON
-from mplab.base.lock import check_free, resource_lock
+from mplab.base.lock import check_free, machine, resource_lock
 from mplab.drivers.proxy import driver_of
 from mplab.drivers.shaper.driver import inside_driver_of
 from mplab.format.events import EventLog
@@ -94,7 +94,7 @@ def _whole_or_not_there(path: Path) -> Iterator[None]:
 
 def _write_plan(directory: RunDirectory, planned: PlannedRun, lab: Mapping[str, object], ends_by: float | None) -> None:
     with EventLog(directory.events_file) as events:
-        events.append(planned_event(planned.plan))
+        events.append(planned_event(planned.plan, machine()))
         set_deadline(events, ends_by)
     experiment = planned.experiment
     allow(experiment.hooks)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mplab.base.deferred import deferred
 from mplab.base.enter import NOTHING, lab_process
-from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
+from mplab.base.errors import InputError, InterruptedRunError, MplabError, reported_error
 from mplab.base.files import Closing
 from mplab.drivers.proxy import HostedResources
 from mplab.format.events import EventTail
@@ -139,11 +139,10 @@ def _check_images(directory: RunDirectory, containers: HostedResources | None) -
 
 def _error_of(code: int, output: str, log: Path) -> MplabError:
     """Return the error that the process inside reported; if it reported none, an error with the last line of `log`."""
-    kinds = {kind.exit_code: kind for kind in (MplabError, InputError, LabNotReadyError)}
     for line in output.splitlines():
         record = json.loads(line)
         if record["event"] == "error":
-            return kinds.get(code, MplabError)(record["error"])
+            return reported_error(code, record["error"])
     lines = log.read_text(errors="replace").strip().splitlines()
     return MplabError(f"the run ended unexpectedly: {lines[-1] if lines else f'exit code {code}'} (see {log})")
 

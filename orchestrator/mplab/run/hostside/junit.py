@@ -51,26 +51,55 @@ def junit_xml(name: str, events: Iterable[RunEvent], checks: Iterable[Case] = ()
     return _document(name, cases, run.started)
 
 
-def _document(name: str, cases: list[ET.Element], started: float | None) -> str:
+def _document(
+    name: str,
+    cases: list[ET.Element],
+    started: float | None,
+    properties: Iterable[tuple[str, str]] = (),
+    time_s: float | None = None,
+) -> str:
+    total = sum(float(case.get("time", "0")) for case in cases) if time_s is None else time_s
     totals = {
         "tests": str(len(cases)),
         "failures": _count(cases, "failure"),
         "errors": _count(cases, "error"),
         "skipped": _count(cases, "skipped"),
-        "time": f"{sum(float(case.get('time', '0')) for case in cases):.3f}",
+        "time": f"{total:.3f}",
     }
     root = ET.Element("testsuites", {"name": "mplab", **totals})
     suite = ET.SubElement(root, "testsuite", {"name": _clean(name), **totals})
     if started is not None:
         suite.set("timestamp", datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+    if listed := list(properties):
+        parent = ET.SubElement(suite, "properties")
+        for key, value in listed:
+            ET.SubElement(parent, "property", {"name": _clean(key), "value": _clean(value)})
     suite.extend(cases)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def checks_xml(name: str, checks: Iterable[Case]) -> str:
-    """Return `checks` as JUnit XML: a test suite `name` with one ``testcase`` each."""
-    return _document(name, list(map(_check, checks)), None)
+def checks_xml(
+    name: str,
+    checks: Iterable[Case],
+    *,
+    started: float | None = None,
+    time_s: float = 0.0,
+    properties: Iterable[tuple[str, str]] = (),
+) -> str:
+    """Return `checks` as JUnit XML: a test suite `name` with one ``testcase`` each, which took no time of its own.
+
+    Args:
+        name: name of the test suite.
+        checks: the checks.
+        started: start of the suite, Unix seconds; None: unknown.
+        time_s: duration of the suite, seconds.
+        properties: (name, value) of facts about the suite; names may repeat.
+    """
+    cases = list(map(_check, checks))
+    for case in cases:
+        case.set("time", "0.000")
+    return _document(name, cases, started, properties, time_s)
 
 
 def _check(check: Case) -> ET.Element:

@@ -66,9 +66,10 @@ def doubts_about(experiment: Experiment) -> Iterator[str]:
     if experiment.lab.real:
         return
     with suppress(OSError):  # the kernel may hide its settings
-        problem = congestion.problem_with(experiment.congestion_control)
-        if problem is not None:
-            yield f"congestion_control: {problem.text}. To change this: {problem.remedy}"
+        for name in dict.fromkeys(experiment.sockets(use.label).congestion_control for use in experiment.transports):
+            problem = congestion.problem_with(name)
+            if problem is not None:
+                yield f"congestion_control: {problem.text}. To change this: {problem.remedy}"
 
 
 def programs_of_run(experiment: Experiment) -> list[Program]:
@@ -77,7 +78,7 @@ def programs_of_run(experiment: Experiment) -> list[Program]:
     Those that every lab needs are not added.
     """
     scenarios = catalog().on(experiment.lab)
-    programs = [program for use in experiment.scenarios for program in programs_of(scenarios[use.name])]
+    programs = [program for use in experiment.scenarios for program in programs_of(scenarios[use.name], use.parameters)]
     direct = [MPTCPIZE] if experiment.direct_multipath else []
     return [*programs, *direct, *programs_of_lab(experiment.lab)]
 

@@ -24,12 +24,14 @@ from mplab.format.experiment import ExperimentRecord as Record
 from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
 from mplab.format.names import VIRTUAL_NAME, FileModel, Name, VariableName
+from mplab.format.sockets import SocketSettings
 from mplab.format.units import DurationS, Percent
 from mplab.userfiles.experiments.budgets import BudgetsByMetric
 from mplab.userfiles.experiments.claims import ClaimFile
-from mplab.userfiles.experiments.transport import ROUTES, ViaOptions
+from mplab.userfiles.experiments.transport import ROUTES, ReceiveBuffer, SocketsFile, ViaOptions
 from mplab.userfiles.labs.labuse import LabUse
 from mplab.userfiles.links.link import InlineLinkFile
+from mplab.userfiles.links.pathfile import QUEUE_SCHEMA, QueueLength
 from mplab.userfiles.strict.yaml import Document
 
 
@@ -45,6 +47,13 @@ Patterns = Annotated[
     tuple[Annotated[str, Field(min_length=1)], ...],
     BeforeValidator(_one_or_more),
     WithJsonSchema({"anyOf": [_PATTERN, {"type": "array", "items": _PATTERN}]}),
+]
+
+
+Queues = Annotated[
+    tuple[QueueLength, ...],
+    BeforeValidator(_one_or_more),
+    WithJsonSchema({"anyOf": [QUEUE_SCHEMA, {"type": "array", "items": QUEUE_SCHEMA}]}),
 ]
 
 
@@ -186,6 +195,11 @@ class ExperimentFile(FileModel):
     )
     transports: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {options, label}}.")
     links: tuple[LinkUse, ...] = Field(min_length=1, description="Names of link conditions, or conditions.")
+    queues: Queues = Field(
+        (),
+        description="Queue lengths, like 150 kB or 50 packets: every link is used once with each of them, in all "
+        "directions. '-q50' or '-q150kb' is added to its name. By default, links keep their own queues.",
+    )
     scenarios: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {parameters, label}}.")
     tolerance: ToleranceFile = Field(
         ToleranceFile(),
@@ -194,6 +208,11 @@ class ExperimentFile(FileModel):
     )
     congestion_control: CongestionControl = Field(
         "cubic", description="Congestion control of agent and proxy; also of the origin, if the host permits it."
+    )
+    receive_buffer: ReceiveBuffer | None = Field(
+        None,
+        description="Maximum receive buffer of the phone's TCP sockets, 4 kB to 64 MB (tcp_rmem); default: the phone's "
+        "own. The window that the phone announces is about half of it.",
     )
     capture: Capture = Field(
         "headers",
@@ -281,6 +300,8 @@ class TransportUse:
     """Interfaces that one connection uses while no path fails, starting with the interface that opens it."""
     sessions: bool = False
     """True if application connections share long-lived connections to the proxy, one per interface."""
+    sockets: SocketsFile = field(default_factory=lambda: SocketsFile.model_validate({}))
+    """Options that every transport has; missing ones are those of the experiment."""
 
     @property
     def direct(self) -> bool:
@@ -292,6 +313,7 @@ class TransportUse:
         options = self.options.model_dump(mode="json") if self.options is not None else {}
         if not self.direct:
             options.pop("via", None)
+        options |= self.sockets.model_dump(mode="json", exclude_unset=True)
         return TransportRecord(
             self.label, self.name, options, self.colour, self.marker, self.title, self.paths, self.sessions,
             ROUTES["direct" if self.direct else "proxy"],
@@ -338,6 +360,12 @@ class Experiment(ExperimentBase):
     def transport(self, label: str) -> TransportUse:
         """Return the transport with this label. Raises KeyError."""
         return {use.label: use for use in self.transports}[label]
+
+    def sockets(self, label: str) -> SocketSettings:
+        """Return the settings of the sockets in cells of the transport with this label. Raises KeyError."""
+        chosen = self.transport(label).sockets
+        buffer_bytes = chosen.receive_buffer if chosen.receive_buffer is not None else self.receive_buffer_bytes
+        return SocketSettings(chosen.congestion_control or self.congestion_control, buffer_bytes)
 
     def link(self, name: str) -> LinkCondition:
         """Return the link condition with this name. Raises KeyError."""

@@ -46,7 +46,8 @@ def parameters_of(model: type[BaseModel]) -> list[ParameterInfo]:
             name=name,
             type=_type(entry, definitions),
             units=_units(entry, definitions),
-            default=defaults.get(name),
+            # A model can leave out defaults when it is dumped.
+            default=defaults.get(name, entry.get("default")),
             allowed=_allowed(entry),
             description=entry.get("description", ""),
         )

@@ -11,6 +11,7 @@ from mplab.base.errors import InputError
 from mplab.base.places import ROOT
 from mplab.base.suggest import describe, unknown
 from mplab.format.abilities import Abilities
+from mplab.format.direction import Queue
 from mplab.format.experiment import (
     LEAST_DEFAULT_TIMEOUT_S,
     Ending,
@@ -21,7 +22,7 @@ from mplab.format.experiment import (
 )
 from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
-from mplab.format.names import VIRTUAL_NAME, FileModel, parse_name
+from mplab.format.names import VIRTUAL_NAME, FileModel, is_name, parse_name
 from mplab.format.palette import distinct_styles
 from mplab.format.record import json_of
 from mplab.format.units import format_duration_s
@@ -38,7 +39,7 @@ from mplab.userfiles.experiments.experiment import (
 )
 from mplab.userfiles.experiments.labels import Names, check_names
 from mplab.userfiles.experiments.layers import merged, parents_of, read_layers
-from mplab.userfiles.experiments.transport import TransportInfo, ViaOptions
+from mplab.userfiles.experiments.transport import SocketsFile, TransportInfo, ViaOptions
 from mplab.userfiles.experiments.variables import fill, read_given
 from mplab.userfiles.labs.labuse import VIRTUAL, LabUse, NoSuchLabError, find_lab
 from mplab.userfiles.links.link import NoSuchLinkError, load_links, read_inline_link
@@ -132,10 +133,12 @@ def load_experiment(
     resolver.check_direct(lab)
     scenarios = resolver.scenarios(lab)
     if file is not None:
+        links = resolver.with_queues(links, file.queues)
         timeout_s = _cell_timeout_s(file, [use for _, use in scenarios])
         resolver.check_combinations(file, timeout_s, scenarios, links)
         resolver.check_changes(timeout_s, links)
         resolver.check_shapers(lab, links)
+        resolver.check_sockets(lab, file, transports)
         names = Names(
             [use.label for use in transports], [use.label for _, use in scenarios], [link.name for link in links]
         )
@@ -156,6 +159,7 @@ def load_experiment(
         links=tuple(links),
         scenarios=tuple(use for _, use in scenarios),
         tolerance=Tolerance(file.tolerance.rtt, file.tolerance.rate),
+        receive_buffer_bytes=file.receive_buffer,
         cell_timeout_s=timeout_s,
         matrix=matrix,
         ending=Ending(file.max, file.until, file.stop.failures, interval_rule(file.stop.interval, document)),
@@ -173,7 +177,17 @@ def load_experiment(
 
 
 _RESOLVED = frozenset(
-    {"title", "links", "tolerance", "cell_timeout_s", "hooks", "claims", "budgets", "smallest_effect"}
+    {
+        "title",
+        "links",
+        "tolerance",
+        "receive_buffer_bytes",
+        "cell_timeout_s",
+        "hooks",
+        "claims",
+        "budgets",
+        "smallest_effect",
+    }
 )
 """Fields of an experiment that are derived from keys of its file. Each other field is the value of its key."""
 
@@ -200,10 +214,12 @@ class _Resolver:
         """Problems of the link and lab files that the experiment names."""
         self._link_places: dict[str, KeyPath] = {}
         self._direct: list[KeyPath] = []
+        self._transport_places: dict[str, KeyPath] = {}
 
     def transports(self) -> list[TransportUse]:
         resolved = []
         for use in self._uses("transports", "transport", "options"):
+            self._transport_places[use.label] = use.options_path
             name, colon, variant = use.name.partition(":")
             info = self._catalog.transports.get(name)
             if info is None or (colon and not info.variant_option):
@@ -214,13 +230,16 @@ class _Resolver:
                 if not self._check_variant(use, info, variant):
                     continue
                 values[info.variant_option] = variant
+            common = {key: values.pop(key) for key in SocketsFile.model_fields if key in values}
             model = info.options_model or _NoOptions
-            options = self._checker.model(model, values, use.options_path, also=("label",))
-            if options is not None:
-                resolved.append((use, info, options))
+            also = ("label", *SocketsFile.model_fields)
+            options = self._checker.model(model, values, use.options_path, also=also)
+            sockets = self._checker.model(SocketsFile, common, use.options_path)
+            if options is not None and sockets is not None:
+                resolved.append((use, info, options, sockets))
                 if isinstance(options, ViaOptions) and options.via == "direct":
                     self._direct.append((*use.options_path, "via"))
-        looks = [info.look(options) for _, info, options in resolved]
+        looks = [info.look(options) for _, info, options, _ in resolved]
         styles = distinct_styles([(look.title, look.colour, look.marker) for look in looks])
         return [
             TransportUse(
@@ -233,8 +252,9 @@ class _Resolver:
                 files=self._files(use, info, options),
                 paths=info.paths,
                 sessions=info.sessions,
+                sockets=sockets,
             )
-            for (use, info, options), look, (colour, marker) in zip(resolved, looks, styles, strict=True)
+            for (use, info, options, sockets), look, (colour, marker) in zip(resolved, looks, styles, strict=True)
         ]
 
     def check_direct(self, lab: LabUse) -> None:
@@ -325,6 +345,26 @@ class _Resolver:
                 self._link_places.setdefault(link.name, path)
         return list(conditions.values())
 
+    def with_queues(self, links: list[LinkCondition], queues: Sequence[Queue]) -> list[LinkCondition]:
+        """Return every link once with each queue; without `queues`, return `links`."""
+        if not queues:
+            return links
+        varied: dict[str, LinkCondition] = {}
+        for link in links:
+            place = self._link_places[link.name]
+            if not link.queues:
+                text = f"link '{link.name}' has no rate, so that no packet waits and 'queues' would have no effect"
+                self._checker.add(place, text)
+            for queue in queues:
+                variant = link.with_queue(queue)
+                if not is_name(variant.name):
+                    self._checker.add(place, f"name '{variant.name}' by 'queues': 1 to 40 of a-z, 0-9 and '-'")
+                elif variant.name in varied:
+                    self._checker.add(("queues",), f"two links would be called '{variant.name}'")
+                varied[variant.name] = variant
+                self._link_places[variant.name] = place
+        return list(varied.values())
+
     def lab(self, phone: str) -> LabUse:
         """Return the lab that the file names, by a path relative to the file; add a problem if it is wrong."""
         name = self._data.get("lab", VIRTUAL_NAME)
@@ -376,6 +416,20 @@ class _Resolver:
         for link in links:
             for problem in lab.refusals(link, self._catalog.shapers):
                 self._checker.add(self._link_places[link.name], f"link '{link.name}': {problem}")
+
+    def check_sockets(self, lab: LabUse, file: ExperimentFile, transports: Sequence[TransportUse]) -> None:
+        """Add a problem for each receive buffer that the phone of the lab cannot limit."""
+        if not lab.unrooted:
+            return
+        places: list[KeyPath] = [("receive_buffer",)] if file.receive_buffer is not None else []
+        places += [
+            (*self._transport_places[use.label], "receive_buffer")
+            for use in transports
+            if use.sockets.receive_buffer is not None
+        ]
+        for place in places:
+            text = f"phone '{lab.phone}' is used without root, and only root can limit its receive buffers"
+            self._checker.add(place, f"{text}: leave 'receive_buffer' out")
 
     def _links(self, path: KeyPath, entry: object) -> Sequence[LinkCondition]:
         if not isinstance(entry, dict | str):

@@ -3,13 +3,35 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, field_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from mplab.base.paths import RMNET, WLAN
+from mplab.format.experiment import CongestionControl
+from mplab.format.names import FileModel
+from mplab.format.units import SizeBytes, between, format_size
+
+LEAST_RECEIVE_BUFFER, MOST_RECEIVE_BUFFER = 4_000, 64_000_000
+"""Bytes. A smaller buffer holds no full packet: half of it is the window."""
+
+ReceiveBuffer = Annotated[
+    SizeBytes, between("receive_buffer", LEAST_RECEIVE_BUFFER, MOST_RECEIVE_BUFFER, write=format_size)
+]
+
+
+class SocketsFile(FileModel):
+    """Options that every transport has, in addition to its own. A missing one is that of the experiment."""
+
+    congestion_control: CongestionControl | None = Field(
+        None, description="congestion control of agent and proxy, in place of the experiment's"
+    )
+    receive_buffer: ReceiveBuffer | None = Field(
+        None, description="maximum receive buffer of the phone's TCP sockets, in place of the experiment's"
+    )
+
 
 Via = Literal["proxy", "direct"]
 ROUTES: Mapping[Via, str] = {

@@ -25,7 +25,7 @@ LONGEST_S = 3600.0
 DEFAULT_GONE_S = 3.0
 """Default time without an access point during a handover, seconds: scanning, association, DHCP."""
 
-_VALUES = ("down", "up", *PATH_KEYS)
+_VALUES = ("down", "up", *(key for key in PATH_KEYS if key != "middlebox"))
 _GRADUAL = ("down", "up", "rtt", "loss", "jitter", "reorder", "duplicate")
 _PRESENCE = ("interface", "radio", "access_point")
 

@@ -29,6 +29,7 @@ from mplab.format.direction import (
     Discipline,
     Distribution,
     GilbertElliott,
+    Middlebox,
     Queue,
     Way,
 )
@@ -42,6 +43,10 @@ SMALLEST_QUEUE_BYTES = 1514
 
 _RATE_PATTERN = r"^\s*(unlimited|\+?[0-9]+(\.[0-9]+)?\s*[kMG]bit\/s)\s*$"
 _QUEUE_PATTERN = r"^\s*\+?[0-9]+(\.[0-9]+)?\s*(packets?|B|kB|MB|GB|KiB|MiB|GiB)\s*$"
+
+
+QUEUE_SCHEMA = {"type": "string", "pattern": _QUEUE_PATTERN, "examples": ["150 kB", "100 packets"]}
+"""JSON Schema of the length of a queue."""
 
 
 def _kind(value: object) -> str:
@@ -84,7 +89,7 @@ QueueLength = Annotated[
     Queue,
     BeforeValidator(parse_queue),
     PlainSerializer(str, return_type=str, when_used="json"),
-    WithJsonSchema({"type": "string", "pattern": _QUEUE_PATTERN, "examples": ["150 kB", "100 packets"]}),
+    WithJsonSchema(QUEUE_SCHEMA),
 ]
 TraceName = Annotated[
     str,
@@ -187,10 +192,11 @@ ATTRIBUTES: Mapping[str, str] = {
     "duplicate": "duplicate_percent",
     "queue": "queue",
     "trace": "trace",
+    "middlebox": "middlebox",
 }
 """Key of a direction in a file → attribute of `Direction`."""
 
-PATH_KEYS = ("rtt", "loss", "jitter", "queue", "distribution", "reorder", "duplicate")
+PATH_KEYS = ("rtt", "loss", "jitter", "queue", "distribution", "reorder", "duplicate", "middlebox")
 """Keys of a path that apply to both directions."""
 
 
@@ -288,6 +294,12 @@ class PathFile(FileModel):
         Queue(),
         description="Queue before the link, in each direction: size, 'N packets', or with a discipline. Without a "
         "rate no packet queues.",
+    )
+
+    middlebox: Middlebox = Field(
+        "none",
+        description="Device on the path, for both directions. strip-mptcp: overwrites the options of Multipath TCP in "
+        "handshakes, so that its connections fall back to plain TCP. Only the virtual lab has it.",
     )
 
     @field_validator("rtt", mode="wrap")

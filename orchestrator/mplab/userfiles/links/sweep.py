@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self, get_args
 from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from mplab.base.suggest import describe, show
-from mplab.format.direction import UNLIMITED, WAYS, Distribution
+from mplab.format.direction import UNLIMITED, WAYS, Distribution, Middlebox
 from mplab.format.names import MAPPING, TEXT, FileModel
 from mplab.format.trace import parse_trace_name
 from mplab.format.units import parse_duration_ms, parse_percent, parse_rate_kbps
@@ -111,6 +111,12 @@ def _distribution(value: object) -> object:
     return value
 
 
+def _middlebox(value: object) -> object:
+    if value not in get_args(Middlebox):
+        raise ValueError(f"found {describe(value)}. Allowed: {', '.join(get_args(Middlebox))}")
+    return value
+
+
 def _schema(example: str) -> WithJsonSchema:
     text = {"type": "string", "examples": [example]}
     return WithJsonSchema({"anyOf": [text, {"type": "array", "minItems": 1, "items": text}]})
@@ -123,6 +129,7 @@ Percents = Annotated[tuple[SweepValue, ...], BeforeValidator(_values(parse_perce
 Rates = Annotated[tuple[SweepValue, ...], BeforeValidator(_values(_rate)), _schema("1..10 Mbit/s step 1 Mbit/s")]
 Queues = Annotated[tuple[SweepValue, ...], BeforeValidator(_values(parse_queue)), _schema("100 packets")]
 Traces = Annotated[tuple[SweepValue, ...], BeforeValidator(_values(parse_trace_name)), _schema("Some-LTE.down")]
+Middleboxes = Annotated[tuple[SweepValue, ...], BeforeValidator(_values(_middlebox)), _schema("strip-mptcp")]
 Distributions = Annotated[tuple[SweepValue, ...], BeforeValidator(_values(_distribution)), _schema("normal")]
 
 
@@ -162,6 +169,7 @@ class SweptPath(FileModel):
     reorder: Percents = ()
     duplicate: Percents = ()
     queue: Queues = ()
+    middlebox: Middleboxes = ()
 
 
 class SweepFile(SweptPath):

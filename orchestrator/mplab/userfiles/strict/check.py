@@ -21,7 +21,7 @@ from mplab.userfiles.strict.yaml import Document, KeyPath, Problem
 Model = TypeVar("Model", bound=BaseModel)
 
 _MOST_LINES = 50
-_FORMAT_KEYS = frozenset({"mplab", "mplab_campaign"})
+_FORMAT_KEYS = frozenset({"mplab", "mplab_campaign", "mplab_paper"})
 
 
 def tag_of(model: type[BaseModel]) -> str:
@@ -199,13 +199,14 @@ def models_in(annotation: object) -> Iterator[type[BaseModel]]:
             yield from models_in(inner)
 
 
-Kind = Literal["experiment", "campaign", "lab", "link", "phone"]
+Kind = Literal["experiment", "campaign", "lab", "link", "paper", "phone"]
 
 _KEYS: Mapping[Kind, frozenset[str]] = {
     "campaign": frozenset({"mplab_campaign", "experiments"}),
     "experiment": frozenset({"transports", "scenarios", "links"}),
     "lab": frozenset({"routers", "servers", "phones"}),
     "link": frozenset({"wifi", "lte"}),
+    "paper": frozenset({"mplab_paper", "rows"}),
     "phone": frozenset({"android", "product"}),
 }
 """Keys that only one kind of file has."""
@@ -214,6 +215,7 @@ _NAMES: Mapping[Kind, str] = {
     "experiment": "an experiment file",
     "lab": "a lab file",
     "link": "a link condition",
+    "paper": "a paper of the catalogue",
     "phone": "a model of a phone",
 }
 _VERBS: Mapping[Kind, str] = {
@@ -221,6 +223,7 @@ _VERBS: Mapping[Kind, str] = {
     "experiment": "mplab run {file}",
     "lab": "mplab doctor --lab {file}",
     "link": "mplab links lint {file}",
+    "paper": "mplab papers list",
     "phone": "mplab lab device --model {file}",
 }
 

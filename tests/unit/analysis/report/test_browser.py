@@ -113,13 +113,34 @@ def test_the_table_of_a_headline_metric_fits_a_wide_window(browser: PageBrowser,
     assert browser.run(box + "return box.scrollWidth <= box.clientWidth;")
 
 
-def test_figures_fit_the_window(browser: PageBrowser, url: str) -> None:
+def test_figures_fit_the_window_or_scroll_and_their_text_can_be_read(browser: PageBrowser, url: str) -> None:
     browser.show(url, width=420)
     browser.run(OPEN)
-    wide = (
-        "return [...document.querySelectorAll('figure svg')].filter(f => f.getBoundingClientRect().right > 420).length;"
+    boxes = (
+        "return [...document.querySelectorAll('figure .drawing')].map(box => ["
+        "box.getBoundingClientRect().right, box.scrollWidth > box.clientWidth, box.tabIndex === 0]);"
     )
-    assert browser.run(wide) == 0
+    assert {(right <= 420, scrolls, stop) for right, scrolls, stop in browser.run(boxes)} == {(True, True, True)}
+    sizes = (
+        "return [...document.querySelectorAll('figure svg text')].map(text => { const m = text.getScreenCTM();"
+        "return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(m.a, m.b); });"
+    )
+    assert min(browser.run(sizes)) >= 9
+
+
+def test_printed_tables_fit_a4_with_text_of_seven_points(chromium: ChromiumPage, url: str) -> None:
+    chromium.show(url, width=688)  # A4 without margins
+    chromium.session.command("Emulation.setEmulatedMedia", media="print")
+    try:
+        chromium.run(OPEN)
+        cells = (
+            "[...document.querySelectorAll('main td, main th, main td *, main th *')].filter(e => e.checkVisibility())"
+        )
+        sizes = chromium.run(f"return {cells}.map(cell => parseFloat(getComputedStyle(cell).fontSize) * 0.75);")
+        assert min(sizes) >= 6.99
+        assert chromium.run(f"return {cells}.filter(cell => cell.getBoundingClientRect().right > 689).length;") == 0
+    finally:
+        chromium.session.command("Emulation.setEmulatedMedia", media="")
 
 
 def test_columns_sort_in_both_directions_and_back(browser: PageBrowser, url: str) -> None:
@@ -160,20 +181,19 @@ def test_keys_reach_all_controls(browser: PageBrowser, url: str) -> None:
         assert tab_stops(browser, lambda text, start=start: text.startswith(start)), start  # type: ignore[misc]
 
 
-def test_enter_opens_all_and_sorts(chromium: ChromiumPage, url: str) -> None:
-    """Only in Chromium: a headless Firefox window has no focus, so that keys reach the page but press no button."""
-    chromium.show(url, width=1300)
+def test_enter_opens_all_and_sorts(browser: PageBrowser, url: str) -> None:
+    browser.show(url, width=1300)
     for name, opened in (("Expand all", True), ("Collapse all", False)):
-        assert tab_stops(chromium, lambda text, name=name: text == name)  # type: ignore[misc]
-        chromium.press("Enter")
-        states = chromium.run("return [...document.querySelectorAll('main details')].map(details => details.open);")
+        assert tab_stops(browser, lambda text, name=name: text == name)  # type: ignore[misc]
+        browser.press("Enter")
+        states = browser.run("return [...document.querySelectorAll('main details')].map(details => details.open);")
         assert set(states) == {opened}
-    assert tab_stops(chromium, lambda text: text == "verdict")
-    chromium.press("Enter")
-    assert chromium.run("return document.querySelector('main table [aria-sort]') !== null;")
-    assert tab_stops(chromium, lambda text: text.startswith("More metrics"))
-    chromium.press("Enter")
-    assert chromium.run("return document.activeElement.parentElement.open;")
+    assert tab_stops(browser, lambda text: text == "verdict")
+    browser.press("Enter")
+    assert browser.run("return document.querySelector('main table [aria-sort]') !== null;")
+    assert tab_stops(browser, lambda text: text.startswith("More metrics"))
+    browser.press("Enter")
+    assert browser.run("return document.activeElement.parentElement.open;")
 
 
 def test_a_link_to_a_folded_source_opens_it(browser: PageBrowser, url: str) -> None:
@@ -228,7 +248,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     compared = compare(runs[:1], runs[-1])
     past = histories(Results(tuple(runs)), "demo")
     links = report_links(folder / "x.html", runs)
-    written, left_out = write_figures(traces_of(runs[0]), ["join-delay", "switches"], folder / "figures")
+    names = ["join-delay", "switches", "rtt-mean", "connection-bytes", "subflow-count"]
+    written, left_out = write_figures(
+        traces_of(runs[0]),
+        names,
+        folder / "figures",
+    )
     texts = {
         "compare": compare_page(compared, checks(compared, past), tuple(shifts(past)), links),
         "trend": trend_page("demo", past, runs[0].transports, links),
@@ -247,6 +272,20 @@ def test_pages_on_several_runs_fit_the_window(
     browser.show(pages[name], width=width)
     browser.run(OPEN)
     assert overflow(browser) == []
+
+
+@pytest.mark.parametrize("name", ["compare", "trend", "gallery"])
+def test_tables_of_pages_on_several_runs_are_sorted(browser: PageBrowser, pages: dict[str, str], name: str) -> None:
+    browser.show(pages[name], width=1300)
+    browser.run(OPEN)
+    column = (
+        "const first = table => [...table.tBodies[0].rows].map(row => row.cells[0].textContent);"
+        "const table = [...document.querySelectorAll('main table')].find(one => new Set(first(one)).size > 2);"
+    )
+    press = "table.querySelector('.sort').click();"
+    seen = [browser.run(f"{column} {press} return first(table);") for _ in range(2)]
+    assert seen[0] == seen[1][::-1]
+    assert len(set(seen[0])) > 1
 
 
 def test_marks_of_a_trend_are_links_with_the_values_at_their_places(

@@ -9,13 +9,15 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from lxml import html
 
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.record import pageload
 from mplab.analysis.record.pageload import MOST_BYTES, MOST_ENTRIES, PageLoad, page_loads
 from mplab.analysis.record.run import read_run
 from mplab.analysis.report.cellindex import INDEX
-from mplab.analysis.report.cellpage import TAIL_LINES, page_name
+from mplab.analysis.report.cellpage import TAIL_LINES
+from mplab.analysis.report.places import page_name
 from mplab.analysis.report.waterfall import MOST_REQUESTS
 from mplab.analysis.report.write import MOST_SECTIONS
 from tests.unit.analysis.synthetic import PNG, Synthetic
@@ -155,6 +157,42 @@ def test_the_first_page_links_cells_that_do_not_count_and_the_cells_of_each_medi
     page = Links((whole / "report" / "scenarios" / "scenario-1.html").read_text()).targets
     assert {f"../cells/index.html#c{link}-t{number}" for link in (1, 2) for number in (1, 2, 3)} <= set(page)
     assert not any("#c3" in target for target in page)
+
+
+def test_rows_of_links_budgets_and_contrasts_lead_to_their_cells(
+    synthetic: Callable[..., Synthetic], no_figures: None
+) -> None:
+    scenarios: list[dict[str, Any]] = [{"label": label, "name": "toy", "parameters": {}} for label in ("a", "b")]
+    budget = {"metric": "time", "at_most": {"text": "1 s", "value": 1, "unit": "s"}, "links": ["two"]}
+    builder = synthetic(
+        repetitions=3,
+        labels=["1 MB"],
+        scenarios=scenarios,
+        links=["one", "two"],
+        budgets=[budget],
+        outcome=lambda spec: "invalid" if spec["index"] == 5 else "ok",
+    )
+    run = builder.build()
+    analyze(run)
+    page = html.fromstring((run / "report" / "index.html").read_text())
+
+    def targets(path: str) -> list[list[str]]:
+        return [row.xpath(".//a/@href") for row in page.xpath(f"{path}//tbody/tr")]
+
+    bad = next(cell for cell in read_run(run).cells if not cell.ok)
+    assert bad.spec is not None
+    rows = targets("//section[@id='links']")
+    assert {row[0] for row in rows} == {"cells/index.html#l1", "cells/index.html#l2"}
+    assert {target for row in rows for target in row[1:]} == {f"cells/{bad.id}.html"}
+    assert targets("//section[@id='budgets']") == [
+        [f"cells/index.html#c{place}-t{transport}"] for place in (2, 4) for transport in (1, 2, 3)
+    ]
+    scenario = html.fromstring((run / "report" / "scenarios" / "scenario-1.html").read_text())
+    contrasts = scenario.xpath("//table[contains(@class, 'wide')]//tbody/tr")
+    assert contrasts
+    assert all(len(row.xpath(".//a[contains(@href, 'cells/index.html#c')]")) == 2 for row in contrasts)
+    places = html.fromstring((run / "report" / "cells" / "index.html").read_text())
+    assert places.xpath("//p[@id='l2']/a/@href") == ["#c2", "#c4"]
 
 
 def test_a_page_shows_the_evidence_of_its_cell(whole: Path) -> None:

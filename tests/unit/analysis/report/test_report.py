@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mplab.analysis.errors import NotAnalysedError
+from mplab.analysis.metric import Metric
 from mplab.analysis.pipeline import STEPS, Progress, analyze, summary
 from mplab.analysis.report import summary as report_summary
 from mplab.analysis.report.sources import PAPERS, SOURCES, Citations, markdown
@@ -288,6 +289,28 @@ def test_equal_transports_have_no_clear_winner(answered: Analyzed) -> None:
     assert "Undecided: neither a difference (p = " in answers[0]["sentence"].replace("\xa0", " ")
 
 
+@pytest.mark.parametrize("relative", [20.0, 150.0])
+def test_an_equivalence_has_one_unit(synthetic: Callable[..., Synthetic], no_figures: None, relative: float) -> None:
+    same = {**LTE, "label": "sptcp-b", "name": "sptcp-b"}
+    run = synthetic(repetitions=12, labels=ONE_SIZE, transports=(same, MPTCP), slower={"mptcp": 0.7 / 0.62}).build()
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["experiment"]["smallest_effect"] = {"relative_percent": relative, "time_s": 0.0}
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    analyze(run)
+    (answer,) = summary_json(run)["answers"]
+    assert answer["verdict"] == "equivalent"
+    said = answer["sentence"].replace("\xa0", " ").partition("Equivalent: ")[2]
+    assert len(set(re.findall(r"\d (ms|s)\b", said))) == 1, said
+    assert len(re.findall(r"\d (ms|s)\b", said)) == 2, said
+
+
+def test_one_of_a_noun_is_singular() -> None:
+    silences = Metric("silences", "Silences", "", "lower", outcome="has {value} silences")
+    assert [silences.outcome_of(value) for value in ("1", "2", "1.50")] == [
+        "has 1 silence", "has 2 silences", "has 1.50 silences",
+    ]  # fmt: skip
+
+
 def test_transports_are_told_with_their_options(answered: Analyzed) -> None:
     options: dict[str, object] = {"scheduler": "minrtt", "primary": None, "plain": True, "reinjection": []}
     flex = {**MPTCP, "label": "mpflex-minrtt", "name": "mpflex", "options": options}
@@ -389,8 +412,9 @@ def test_an_answer_says_what_it_is_without_the_flagged_cells(synthetic: Callable
     (answer,) = summary_json(run)["answers"]
     assert answer["without_flagged"]["cells"] == 3
     shares = [f"{100 * share:.1f}" for share in (answer["without_flagged"]["improvement"], answer["improvement"])]
-    said = "Without the 3 flagged cells: {} % less instead of {} % less.".format(*shares)
-    assert said in page_of(run).text.replace("\xa0", " ")
+    said = "Without the 3 flagged cells: {} % less instead of {} % less; ".format(*shares)
+    assert f"{said}the verdict changes: too few repetitions, not Multipath TCP is better." in page_of(run).text
+    assert (answer["without_flagged"]["verdict"], answer["without_flagged"]["changed"]) == ("too few repetitions", True)
 
 
 def test_no_number_on_the_page_has_an_exponent(three: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_folder_of_runs_is_frames(folder: Path) -> None:
     assert results.cells.height == 3 * 6
     own = results.values.filter(pl.col("metric").is_in(("time", "goodput", "flows")))
     assert own.height == 2 * 6 * (2 * 2 + 1), "time and goodput of two sizes, and flows"
-    assert set(own["labels"]) == {"10 kB", "1 MB", ""}
+    assert set(own.select("labels", "label_value").rows()) == {("10 kB", 1e4), ("1 MB", 1e6), ("", None)}
     assert results.statistics.filter(~pl.col("traced")).height == 2 * 5 * 3
     assert "network_share" in set(results.statistics.filter("traced")["metric"])
     assert results.contrasts.height == 2 * 4 * 2

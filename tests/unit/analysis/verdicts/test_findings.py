@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,8 @@ from mplab.analysis.statistics.paired import (
     signed_rank_test,
 )
 from mplab.analysis.statistics.power import needed_pairs
-from mplab.analysis.statistics.summaries import CellValue, Group, Series
-from mplab.analysis.verdicts.findings import PairFinding, find, smallest_effect, without
+from mplab.analysis.statistics.summaries import CellValue, Group, Series, without_cells
+from mplab.analysis.verdicts.findings import PairFinding, find, smallest_effect
 from mplab.format.experiment import SmallestEffect, TransportRecord
 
 TIME = Metric("time", "Time", "s", "lower", headline=True)
@@ -166,11 +167,18 @@ def test_without_common_blocks_there_is_no_verdict() -> None:
     assert (finding.verdict, finding.pairs, finding.shift) == ("too few", 0, None)
 
 
-def test_flagged_cells_can_be_left_out() -> None:
-    group = group_of({"wifi": [1.0] * 5, "mptcp": [0.5, 0.5, 0.5, 0.9, 0.9]})
-    assert without(group, ()) == pytest.approx(0.5)
-    assert without(group, {"mptcp-1", "mptcp-2"}) == pytest.approx(0.1)
-    assert without(group, {f"mptcp-{r}" for r in range(1, 6)}) is None
+def test_cells_can_be_left_out_of_a_verdict() -> None:
+    fast = [0.5 + 0.01 * r for r in range(6)]
+    group = group_of({"wifi": [1.0 + 0.01 * r for r in range(8)], "mptcp": [*fast, 1.3, 1.4]})
+
+    def without(*cells: str) -> list[Any]:
+        found = find(without_cells([group], cells, 1), DEFAULT).values()
+        return [(finding.verdict, finding.pairs, finding.relative) for finding in found]
+
+    assert without() == [("undecided", 8, pytest.approx(0.483, abs=0.001))]
+    assert without("mptcp-7", "mptcp-8") == [("better", 6, pytest.approx(0.493, abs=0.001))]
+    assert without("mptcp-5", "mptcp-6", "mptcp-7", "mptcp-8")[0][0] == "too few"
+    assert without(*(f"mptcp-{r}" for r in range(1, 9))) == []
 
 
 def runs(seed: int, count: int, n: int, *, sd: float, shift: float, groups: int) -> Iterator[list[PairFinding]]:

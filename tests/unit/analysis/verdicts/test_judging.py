@@ -6,7 +6,7 @@ import pytest
 
 from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.verdicts.judging import (
-    Bounds,
+    ClaimedBounds,
     bounds_of,
     judge_crossover,
     judge_effect,
@@ -15,8 +15,8 @@ from mplab.analysis.verdicts.judging import (
 )
 from mplab.format.claim import ClaimedRange
 
-GAIN = Bounds(11.0, 49.0, smallest=2.0)
-NEVER_WORSE = Bounds(0.0, math.inf, smallest=2.0)
+GAIN = ClaimedBounds(11.0, 49.0, smallest=2.0)
+NEVER_WORSE = ClaimedBounds(0.0, math.inf, smallest=2.0)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_an_effect_with_a_direction(
 ) -> None:
     assert judge_effect(estimate, Interval(*ends) if ends else None, GAIN) == (verdict, certain)
     mirrored = Interval(-ends[1], -ends[0]) if ends else None
-    assert judge_effect(-estimate, mirrored, Bounds(-49.0, -11.0, smallest=2.0)) == (verdict, certain)
+    assert judge_effect(-estimate, mirrored, ClaimedBounds(-49.0, -11.0, smallest=2.0)) == (verdict, certain)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_one_number_is_met_if_the_interval_contains_it(
 
 
 def test_a_direction_without_a_number_ends_at_the_smallest_effect() -> None:
-    assert bounds_of(ClaimedRange(word="better"), 2.0) == Bounds(2.0, math.inf, smallest=2.0)
-    assert bounds_of(ClaimedRange(word="falling"), 2.0) == Bounds(-math.inf, -2.0, smallest=2.0)
+    assert bounds_of(ClaimedRange(word="better"), 2.0) == ClaimedBounds(2.0, math.inf, smallest=2.0)
+    assert bounds_of(ClaimedRange(word="falling"), 2.0) == ClaimedBounds(-math.inf, -2.0, smallest=2.0)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_direction_without_a_number_ends_at_the_smallest_effect() -> None:
 )
 def test_a_value(estimate: float, ends: tuple[float, float] | None, share: bool, verdict: str, certain: bool) -> None:
     interval = Interval(*ends) if ends else None
-    assert judge_value(estimate, interval, Bounds(10.0, 13.0), share=share) == (verdict, certain)
+    assert judge_value(estimate, interval, ClaimedBounds(10.0, 13.0), share=share) == (verdict, certain)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_value(estimate: float, ends: tuple[float, float] | None, share: bool,
     ],
 )
 def test_no_difference(estimate: float, ends: tuple[float, float], verdict: str, certain: bool) -> None:
-    assert judge_equivalence(estimate, Interval(*ends), Bounds(-5.0, 5.0)) == (verdict, certain)
+    assert judge_equivalence(estimate, Interval(*ends), ClaimedBounds(-5.0, 5.0)) == (verdict, certain)
 
 
 @pytest.mark.parametrize(
@@ -124,4 +124,4 @@ def test_no_difference(estimate: float, ends: tuple[float, float], verdict: str,
 def test_a_crossover(
     position: float | None, ends: tuple[float, float], opposite: bool, verdict: str, certain: bool
 ) -> None:
-    assert judge_crossover(position, Interval(*ends), Bounds(6.0, 7.0), opposite=opposite) == (verdict, certain)
+    assert judge_crossover(position, Interval(*ends), ClaimedBounds(6.0, 7.0), opposite=opposite) == (verdict, certain)

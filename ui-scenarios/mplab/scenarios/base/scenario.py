@@ -80,6 +80,10 @@ class Scenario(ABC, Generic[ParametersT]):
     def estimate_s(self, parameters: ParametersT) -> float:
         """Return the usual duration of `Session.run` on a path of 7 Mbit/s, s. The estimate of a run uses it."""
 
+    def browser_of(self, parameters: ParametersT) -> str:
+        """Return the browser that ``Context.open_ui`` opens in a cell with these parameters: `browser`."""
+        return self.browser
+
     @property
     def checks(self) -> bool:
         """Return whether the scenario overrides `check`."""

@@ -194,9 +194,9 @@ class _Session(Session[DownloadParameters]):
                     if parameters.repeat == 1:
                         raise
                     context.observe("failed", name=name, repeat=repeat, problem=str(error))
-        for name, error in failed.items():
+        for name, reason in failed.items():
             if not succeeded[name]:
-                raise error
+                raise reason
         if failures:
             context.warn(f"{failures} of {parameters.repeat * len(tasks)} downloads failed; see the observations")
 

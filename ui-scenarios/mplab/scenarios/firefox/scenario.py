@@ -1,14 +1,8 @@
 """Load front pages in Firefox ESR with a cold cache. Pages and measurements are as in the scenario `web`."""
 
-import json
-from collections.abc import Mapping, Sequence
-
 from pydantic import Field
 
-from mplab.base.errors import StepError
-from mplab.drivers.ui import Event
 from mplab.format.units import DurationS
-from mplab.scenarios.base import Context
 from mplab.scenarios.base.pages import PagesParameters, PagesScenario, Slug
 
 TOP_SITES: tuple[Slug, ...] = (
@@ -42,33 +36,4 @@ class FirefoxParameters(PagesParameters):
         return self.think
 
 
-class FirefoxScenario(PagesScenario):
-    """Load front pages in Firefox."""
-
-    def further_fields(self, page: str, events: Sequence[Event]) -> Mapping[str, object]:
-        """Return the field ``connections``: the number of connections that the browser opened for the page.
-
-        Raises:
-            StepError: the browser opened no connection, so it used connections of an earlier load.
-        """
-        responses = [event["params"]["response"] for event in events if event["method"] == "Network.responseReceived"]
-        connections = sum(not response["connectionReused"] for response in responses)
-        if not connections:
-            raise StepError(f"{page}: the page opened no connection: the browser had kept one")
-        return {"connections": connections}
-
-    def store(self, context: Context, name: str, events: Sequence[Event]) -> None:
-        """Write the browser's events of the load, unchanged, to ``network/<name>.json`` in the cell's folder."""
-        path = context.cell_dir / "network" / f"{name}.json"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(events))
-
-
-SCENARIO = FirefoxScenario(
-    name="firefox",
-    title="Web pages in Firefox",
-    parameters=FirefoxParameters,
-    browser="firefox",
-    start_s=4.0,
-    page_s=0.5,
-)
+SCENARIO = PagesScenario(name="firefox", title="Web pages in Firefox", parameters=FirefoxParameters, browser="firefox")

@@ -2,26 +2,16 @@
 
 from collections.abc import Sequence
 
-from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value, interface_bytes
+from mplab.analysis.metric import INTERFACE_BYTES, Metric, Observation, Value, interface_bytes
 from mplab.scenarios.base.scoring import pages
 
 METRICS: tuple[Metric, ...] = (
     *pages.METRICS,
-    Metric(
-        "page_connections",
-        "Connections of the page",
-        "",
-        "neither",
-        pages.SITE,
-        source="W3C Resource Timing: connectStart",
-        limits=NOT_NEGATIVE,
-    ),
     *INTERFACE_BYTES,
 )
-_FIELDS = {**pages.FIELDS, "page_connections": "connections"}
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
     """Return the page load measurements of each load of each site, and the bytes on the phone's interfaces."""
     carried = [value for observation in observations for value in interface_bytes(observation)]
-    return [*pages.score(observations, _FIELDS), *carried]
+    return [*pages.score(observations), *carried]

@@ -1,14 +1,10 @@
-"""Load front pages in Chromium with a cold cache; time each page from navigation start to the load event."""
+"""Load front pages in a browser with a cold cache; time each page from navigation start to the load event."""
 
-import json
-from collections.abc import Sequence
+from typing import Literal
 
 from pydantic import Field
 
-from mplab.drivers.ui import Event
-from mplab.drivers.ui.devtools import har_from_events
 from mplab.format.units import DurationS
-from mplab.scenarios.base import Context
 from mplab.scenarios.base.pages import PagesParameters, PagesScenario
 
 
@@ -16,6 +12,9 @@ class WebParameters(PagesParameters):
     """Parameters of the scenario `web`."""
 
     settle: DurationS = Field(0.3, description="Rest after each load event.")
+    browser: Literal["chromium", "firefox"] = Field(
+        "chromium", description="Browser that loads the pages: Chromium or Firefox ESR."
+    )
 
     @property
     def rest_s(self) -> float:
@@ -24,16 +23,11 @@ class WebParameters(PagesParameters):
 
 
 class WebScenario(PagesScenario):
-    """Load front pages in Chromium."""
+    """Load front pages in the browser that the parameters name."""
 
-    def store(self, context: Context, name: str, events: Sequence[Event]) -> None:
-        """Convert the load's DevTools events to a HAR file, ``har/<name>.har`` in the cell's folder."""
-        har = har_from_events(events, node=context.tools.node, appium_dir=context.tools.node_modules.parent)
-        path = context.cell_dir / "har" / f"{name}.har"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(har))
+    def browser_of(self, parameters: PagesParameters) -> str:
+        """Return the value of the parameter ``browser``."""
+        return parameters.browser if isinstance(parameters, WebParameters) else self.browser
 
 
-SCENARIO = WebScenario(
-    name="web", title="Web pages", parameters=WebParameters, browser="chromium", start_s=1.5, page_s=0.3
-)
+SCENARIO = WebScenario(name="web", title="Web pages", parameters=WebParameters, browser="chromium")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from matplotlib.patches import Patch
 
 from mplab.analysis.figures.kinds import RunFigure
-from mplab.analysis.figures.style import INK, ON_COLOUR, Canvas, Drawing, interface_colour
+from mplab.analysis.figures.style import INK, ON_COLOUR, Canvas, Drawing, interface_colour, text_size
 from mplab.analysis.scores.shares import InterfaceShare
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import slug
@@ -79,7 +79,7 @@ def _svg(analysis: Analysis, shares: list[InterfaceShare], link: str, stem: str)
                     ha="center",
                     va="center",
                     color=ON_COLOUR,
-                    fontsize=8.5,
+                    fontsize=text_size(8.5),
                 )
             left[bar] += share.share
         axes.set_yticks(

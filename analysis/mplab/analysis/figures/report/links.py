@@ -22,7 +22,7 @@ from mplab.analysis.figures.style import (
 from mplab.analysis.record.links import QUANTITIES, Measurement, measurements, tolerance_of
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import percent
-from mplab.format.link import INTERFACE_TITLES
+from mplab.format.link import interface_title
 
 COLUMNS = ("cell", "outcome", "link", "interface", "quantity", "asked", "measured", "deviation", "where")
 TITLE = "Links: measured compared with requested"
@@ -67,11 +67,11 @@ def _svg(analysis: Analysis, probes: list[Measurement]) -> str:
             reach = max(abs(low), abs(high), (tolerance or 0.0) * 1.2, 0.02)
             axes.set_xlim(-reach * 1.08, reach * 1.08)
             percent_axis(axes)
-            names = [f"{link} · {INTERFACE_TITLES.get(interface, interface)}" for link, interface in rows]
+            names = [f"{link} · {interface_title(interface)}" for link, interface in rows]
             name_rows(axes, names, grid=True)
         interfaces = dict.fromkeys(interface for _, interface in rows)
         handles: list[Line2D | Patch] = [
-            Line2D([], [], marker="o", linestyle="none", color=interface_colour(i), label=INTERFACE_TITLES.get(i, i))
+            Line2D([], [], marker="o", linestyle="none", color=interface_colour(i), label=interface_title(i))
             for i in interfaces
         ]
         canvas.legend(

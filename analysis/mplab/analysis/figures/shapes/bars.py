@@ -18,6 +18,7 @@ from mplab.analysis.figures.style import (
     facet_columns,
     facet_rows,
     name_rows,
+    text_size,
     title_below,
 )
 from mplab.analysis.text import percent, slug
@@ -70,7 +71,15 @@ class Bars:
                     axes.barh(row, width, left=left[row], height=0.7, color=colour)
                     if width >= LABEL_FROM:
                         middle = left[row] + width / 2
-                        axes.text(middle, row, percent(width), ha="center", va="center", color=ON_COLOUR, fontsize=8.0)
+                        axes.text(
+                            middle,
+                            row,
+                            percent(width),
+                            ha="center",
+                            va="center",
+                            color=ON_COLOUR,
+                            fontsize=text_size(8.0),
+                        )
                     left[row] += width
             several = len({bar[0] for bar in bars}) > 1, len({bar[1] for bar in bars}) > 1
             name_rows(axes, [_bar_title(bar, titles, several) for bar in bars])
@@ -139,5 +148,5 @@ class Stacks:
                 axes.barh(row, amount, left=left, height=0.7, color=colour)
                 left += amount
             text = " + ".join(self.axis.text(amount) for amount in parts)
-            axes.text(left + 0.02 * longest, row, text, va="center", ha="left", color=INK, fontsize=7.5)
+            axes.text(left + 0.02 * longest, row, text, va="center", ha="left", color=INK, fontsize=text_size(8.0))
         axes.set_xlim(0, ROOM * longest if longest else 1)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from mplab.analysis.figures.run_traces import CellTrace, Traces
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, paged
-from mplab.analysis.figures.style import Canvas, Drawing, facet_rows, title_below
+from mplab.analysis.figures.style import Canvas, Drawing, facet_rows, text_size, title_below
 from mplab.analysis.text import slug
 
 TIME = Axis("Time", "s")
@@ -76,7 +76,7 @@ class CellsOverTime(Generic[Data]):
         with Canvas(title, 0.6 + 1.9 * facet_rows(len(cells))) as canvas:
             all_axes = canvas.facets(len(cells), sharex=True, sharey=True)
             for axes, data in zip(all_axes, cells, strict=True):
-                axes.set_title(titles[data.trace.transport], fontsize=8.5)
+                axes.set_title(titles[data.trace.transport], fontsize=text_size(8.5))
                 self.paint(axes, data, colours)
                 TIME.dress(axes, "x")
                 if self.ticks is None:

@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.run_traces import CellTrace, Traces
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title
-from mplab.analysis.figures.style import Canvas, Drawing, name_rows
+from mplab.analysis.figures.style import Canvas, Drawing, name_rows, text_size
 from mplab.analysis.record.tables import Row
 from mplab.analysis.text import data, percent, slug
 from mplab.format.palette import VERMILION
@@ -77,7 +77,7 @@ class Waterfall:
             axes = canvas.facets(1)[0]
             for row, item in enumerate(shown.iter_rows(named=True)):
                 _bar(axes, row, item, colours)
-            name_rows(axes, [_label(item) for item in shown.iter_rows(named=True)], fontsize=7.0)
+            name_rows(axes, [_label(item) for item in shown.iter_rows(named=True)], fontsize=text_size(8.0))
             TIME.dress(axes, "x")
             parts = [Patch(color=colours[name], label=_response(name)) for name in networks]
             canvas.legend([Patch(color=WAITING, label="Request, waiting"), *parts])

@@ -6,9 +6,11 @@
   const SORT_FROM = 3;
   const make = (tag, properties = {}) => Object.assign(document.createElement(tag), properties);
 
-  // The number at the start of a text such as "\u2212 0.3 %", "4 of 5" or "< 0.001"; NaN if there is none.
+  // The number at the start of a text such as "\u2212 0.3 %", "4 of 5", "< 0.001" or "1.5 \u00d7 10\u00b9\u2075"; NaN
+  // if there is none.
   const numberIn = (text) => {
-    const plain = text.replace(/[\s\u00a0\u2009\u202f]/g, '').replace(/\u2212/g, '-');
+    const plain = text.replace(/[\s\u00a0\u2009\u202f]/g, '').replace(/\u2212/g, '-')
+      .replace(/\u00d710([\u2070\u00b9\u00b2\u00b3\u2074-\u2079]+)/, (_, power) => `e${power.normalize('NFKC')}`);
     const found = /^[<>\u2264\u2265+]*(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)/i.exec(plain);
     return found ? Number(found[1]) : NaN;
   };
@@ -34,7 +36,7 @@
     }
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
-      if (!head.textContent.trim()) return;
+      if (!head.textContent.trim() || head.classList.contains('plot')) return;
       const button = make('button', { className: 'sort', type: 'button' });
       button.append(...head.childNodes);
       head.append(button);

@@ -7,6 +7,7 @@ from mplab.base.errors import LabNotReadyError
 from mplab.cli.options import JsonOption
 from mplab.cli.output import out, print_json, table
 from mplab.drivers.transport import DRIVERS
+from mplab.userfiles.experiments.transport import SocketsFile
 
 
 def transports(as_json: JsonOption = False) -> None:
@@ -19,6 +20,8 @@ def transports(as_json: JsonOption = False) -> None:
         options = "; ".join(f"{name}: {_allowed(schema)}" for name, schema in transport.options.items())
         rows.add_row(transport.name, transport.title, options, transport.missing or "available")
     out.print(rows)
+    common = "; ".join(f"{name}: {_allowed(schema)}" for name, schema in _common().items())
+    out.print(f"\nOptions of every transport: {common}.", markup=False)
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,12 @@ def _described(name: str) -> _Described:
     return _Described(
         name, driver.title, model.model_json_schema()["properties"] if model else {}, driver.missing_reason()
     )
+
+
+def _common() -> dict[str, Any]:
+    """Return the options that every transport has: name → JSON Schema."""
+    properties: dict[str, Any] = SocketsFile.model_json_schema()["properties"]
+    return properties
 
 
 def _allowed(schema: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from mplab.analysis.report.chart import report_links
 from mplab.analysis.report.comparepage import BETTER, compare_page
+from mplab.analysis.report.places import comparison_name
 from mplab.analysis.text import p_text, tenths
 from mplab.analysis.verdicts.compare import Correction, MetricChange
 from mplab.analysis.verdicts.gate import GateCheck, interval_text, scale_of_changes
@@ -17,6 +18,7 @@ from mplab.base.files import replace
 from mplab.cli.options import JsonOption, RunsOption, find_run
 from mplab.cli.output import err, out, output_file, output_page, page_path, print_json, table
 from mplab.cli.report_output import change_content
+from mplab.format.times import time_of
 from mplab.run.comparing import WINDOW, RunComparison
 from mplab.run.comparing import compare as compare_runs
 from mplab.run.hostside.junit import Case, checks_xml
@@ -83,8 +85,7 @@ def compare(
     comparison = compare_runs(paths[-1], paths[:-1], runs=runs, window=window, correction=correction)
     page = _write_page(comparison, output)
     if junit is not None:
-        cases = checks_xml(f"compare {comparison.runs.run.manifest.run_id}", map(_case, comparison.checks))
-        replace(junit, cases.encode())
+        replace(junit, _junit(comparison, correction).encode())
     if as_json:
         print_json(_content(comparison, page))
     else:
@@ -95,6 +96,23 @@ def compare(
         comparison.check()
 
 
+def _junit(comparison: RunComparison, correction: Correction) -> str:
+    """Return the checks as JUnit XML. Start and duration are those of the compared run."""
+    run = comparison.runs.run
+    facts = [("run", run.manifest.run_id), *(("baseline", old.manifest.run_id) for old in comparison.runs.baseline)]
+    facts += [("experiment", run.manifest.experiment.name), ("seed", str(run.manifest.experiment.seed))]
+    facts += [("correction", correction), ("kernel", run.manifest.host.kernel)]
+    facts += [(f"version.{name}", text) for name, text in run.manifest.versions.items() if isinstance(text, str)]
+    start = time_of(run.manifest.started)
+    return checks_xml(
+        f"compare {run.manifest.run_id}",
+        map(_case, comparison.checks),
+        started=start.timestamp() if start is not None else None,
+        time_s=run.duration_s or 0.0,
+        properties=[(name, value) for name, value in facts if value],
+    )
+
+
 def _write_page(comparison: RunComparison, output: Path | None) -> Path | None:
     """Write the page and return its path; None, with a warning, if the default folder cannot be written.
 
@@ -103,7 +121,7 @@ def _write_page(comparison: RunComparison, output: Path | None) -> Path | None:
     """
     compared = comparison.runs
     run = compared.run
-    page = page_path(output, run.directory.resolve().parent / f"compare-{run.manifest.run_id}.html")
+    page = page_path(output, run.directory.resolve().parent / comparison_name(run.manifest.run_id))
     links = report_links(page, (*compared.baseline, run))
     try:
         replace(page, compare_page(compared, comparison.checks, comparison.shifts, links).encode())

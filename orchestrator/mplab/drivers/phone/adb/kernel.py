@@ -12,6 +12,7 @@ from typing import Literal
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.drivers.phone.adb.link import asking, split_answers
 from mplab.drivers.phone.adb.phone import AdbPhone
+from mplab.drivers.phone.buffers import RECEIVE_BUFFERS, read_receive_buffers
 from mplab.drivers.phone.kernel import KernelMptcp
 
 _NO_DEVICE = "mplab-none"
@@ -83,6 +84,18 @@ def keep_mptcp(phone: AdbPhone) -> None:
     settings = phone.script(_LOOK, check=False)
     if settings.exit_code == 0:
         phone.register(f"{phone.label}: MPTCP", undo_script(settings.stdout))
+
+
+def keep_receive_buffers(phone: AdbPhone) -> None:
+    """Register an undo that restores the sizes of TCP receive buffers when the phone is released.
+
+    If this process is killed, a later process runs the undo from the undo journal.
+
+    Raises:
+        DeviceError: the phone is lost, or its kernel shows no sizes.
+    """
+    sizes = " ".join(read_receive_buffers(phone))
+    phone.register(f"{phone.label}: receive buffers", f"echo {sizes} > /proc/sys/{RECEIVE_BUFFERS.replace('.', '/')}")
 
 
 def undo_script(shown: str) -> str:

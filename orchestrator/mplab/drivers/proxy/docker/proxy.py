@@ -175,16 +175,17 @@ class DockerProxy:
         with suppress(NotFound):
             self._container(SERVICE).stop(timeout=_STOP_S)
 
-    def use(self, session: SessionSettings) -> None:
-        """Remove old side-cars, restart ended containers, and apply the settings `session` to the agent's sessions.
+    def use(self, session: SessionSettings, congestion_control: str) -> None:
+        """Remove old side-cars, restart ended containers, and apply the settings. See `Proxy`.
 
         Raises:
             DeviceError: the proxy does not start, or its network namespace is lost.
         """
         self._sidecar.clear()
         self.watch.begin()
-        if session and session != self._session:
-            self._session = session
+        wanted = session or self._session, congestion_control
+        if wanted != (self._session, self._congestion_control):
+            self._session, self._congestion_control = wanted
             self.start()
 
     def check_alive(self) -> None:

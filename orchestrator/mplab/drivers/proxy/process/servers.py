@@ -39,6 +39,7 @@ class ProcessProxy:
         self._secret_file = secret_file
         self._ports = ports
         self._session: SessionSettings = {}
+        self._congestion_control = lab.congestion_control
         self._process: NodeProcess | None = None
 
     @property
@@ -55,7 +56,7 @@ class ProcessProxy:
                     listen=self._listen(),
                     secret_file=str(self._secret_file),
                     ports=self._ports,
-                    congestion_control=self._lab.congestion_control,
+                    congestion_control=self._congestion_control,
                     log=str(self._log_file),
                     session=self._session,
                 )
@@ -75,11 +76,12 @@ class ProcessProxy:
         if self._process is not None:
             self._process.stop()
 
-    def use(self, session: SessionSettings) -> None:
-        """Restart the proxy with the agent session settings `session`; do nothing if they are empty or unchanged."""
-        if session and session != self._session:
+    def use(self, session: SessionSettings, congestion_control: str) -> None:
+        """Restart the proxy with these settings; do nothing if they are unchanged. See `Proxy`."""
+        wanted = session or self._session, congestion_control
+        if wanted != (self._session, self._congestion_control):
             self.stop()
-            self._session = session
+            self._session, self._congestion_control = wanted
             self.start()
 
     def revive(self) -> list[str]:

@@ -175,7 +175,7 @@ class Linkem(EmulatorDriver):
     name = "linkem"
     title = "the link emulator of the virtual lab"
     method = "linkem"
-    abilities = Abilities(title, disciplines=("drop-tail", "codel", "fq_codel"), rate_kbps=500_000.0)
+    abilities = Abilities(title, disciplines=("drop-tail", "codel", "fq_codel"), middleboxes=True, rate_kbps=500_000.0)
     programs = (LINKEM,)
 
     def open(self, network: EmulatedNetwork) -> LinkemShaper:

@@ -46,13 +46,16 @@ def check_possible(direction: Direction, path: str) -> None:
     """Raise LabNotReadyError for a condition that traffic control cannot apply.
 
     Raises:
-        LabNotReadyError: the direction has a trace, or reorders packets without a delay. `path` begins the message.
+        LabNotReadyError: the direction has a trace or a middlebox, or reorders packets without a delay. `path` begins
+            the message.
     """
     if direction.trace is not None:
         raise LabNotReadyError(
             f"{path}: a packet-delivery trace cannot be replayed by the kernel's traffic control: use the virtual "
             "lab, or a rate"
         )
+    if direction.middlebox != "none":
+        raise LabNotReadyError(f"{path}: traffic control has no middlebox {direction.middlebox}: use the virtual lab")
     if direction.reorder_percent and not direction.delay_ms:
         raise LabNotReadyError(f"{path}: packets can overtake only where there is a delay")
 

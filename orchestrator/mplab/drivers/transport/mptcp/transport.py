@@ -99,8 +99,18 @@ class Mptcp(Transport):
 
     @property
     def expected_subflows(self) -> int:
-        """Number of subflows that a long-lived connection must have: one per interface."""
-        return len(self._interfaces)
+        """Number of subflows that a long-lived connection must have: one per interface without a middlebox.
+
+        One if a middlebox removes the options from the initial subflow: the connection is then plain TCP.
+        """
+        if self._falls_back:
+            return 1
+        return len(self._interfaces.keys() - set(self.stripped))
+
+    @property
+    def _falls_back(self) -> bool:
+        """Return whether every connection must fall back, because of a middlebox on the primary path."""
+        return self._primary in self.stripped
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
         """Make the primary interface the default route, and add one MPTCP endpoint per interface."""
@@ -134,22 +144,42 @@ class Mptcp(Transport):
         return AgentSettings("mptcp", listener="mptcp")
 
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """Return reasons why the test connection was not MPTCP with a subflow from every interface."""
+        """Return reasons why the test connection was not MPTCP with a subflow from every interface.
+
+        Behind a middlebox that removes the options there must be no subflow; on the primary path the connection must
+        have fallen back to plain TCP.
+        """
+        local = active.get("local", ())
+        if self._falls_back:
+            if active.get("mptcp"):
+                return [f"the test connection was Multipath TCP, although {self._removed([self._primary])}"]
+            elsewhere = self._interfaces[self._primary] not in local
+            return [f"the test connection did not leave from {self._primary}"] if elsewhere else []
         if not active.get("mptcp"):
             return ["the test connection was plain TCP, Multipath TCP was requested"]
-        missing = [d for d, address in self._interfaces.items() if address not in active.get("local", ())]
-        return [f"the test connection had no subflow on {device}" for device in missing]
+        reasons = []
+        for device, address in self._interfaces.items():
+            if device in self.stripped and address in local:
+                reasons.append(f"the test connection had a subflow on {device}, although {self._removed([device])}")
+            elif device not in self.stripped and address not in local:
+                reasons.append(f"the test connection had no subflow on {device}")
+        return reasons
+
+    def _removed(self, devices: Iterable[str]) -> str:
+        return f"a middlebox removes its options on {' and '.join(devices)}"
 
     def prove(self, evidence: Evidence) -> list[str]:
         """Return reasons why counters and captures do not prove that the cell used Multipath TCP; [] if they do.
 
         No connection may have fallen back to plain TCP. Initial subflows must be on the primary path. A long connection
         must have at least `expected_subflows` subflows. Effects of outages are excused, and lost handshakes of subflows
-        on paths that lose packets.
+        on paths that lose packets. Behind a middlebox that removes the options, the reverse must be true: connections
+        fall back, or have no subflow there.
         """
         reasons = self.check_active(evidence.active)
         fallbacks = {c: n for c in _FALLBACK_COUNTERS if (n := evidence.phone_counters.get(c, 0))}
-        if fallbacks and not evidence.disturbances.outages:  # with outages, each connection is judged by its start
+        # With outages, each connection is judged by its start.
+        if fallbacks and not self._falls_back and not evidence.disturbances.outages:
             counts = ", ".join(f"{name} {count}" for name, count in fallbacks.items())
             reasons.append(f"the kernel counted fall-backs to plain TCP: {counts}")
         if self.direct:
@@ -159,9 +189,12 @@ class Mptcp(Transport):
     def _prove_at_origin(self, evidence: Evidence) -> list[str]:
         """Return reasons why the origin did not see Multipath TCP of the phone, by counters and capture; [] if it did.
 
-        As on the phone: no plain TCP, and two subflows for long connections, except for effects of outages.
+        As on the phone: no plain TCP, and two subflows for long connections, except for effects of outages. Behind a
+        middlebox that removes options, only the phone's records decide.
         """
         reasons, counters, story = at_origin(evidence), evidence.origin_counters, evidence.disturbances
+        if self.stripped:
+            return reasons  # the origin does not see what the middlebox has removed
         if not counters.get("MPTcpExt.MPCapableACKRX", 0):
             reasons.append("the origin's kernel accepted no Multipath TCP connection")
         fallbacks = {c: n for c in _FALLBACK_COUNTERS if (n := counters.get(c, 0))}
@@ -185,8 +218,21 @@ class Mptcp(Transport):
             (row["kind"] != "mptcp" or row["fallback"]) and not self._begun_in_outage(row, story)
             for row in evidence.connections
         )
-        if plain:
+        multipath = sum(row["kind"] == "mptcp" and not row["fallback"] for row in evidence.connections)
+        if plain and not self._falls_back:
             reasons.append(f"{plain} of {len(evidence.connections)} connections were plain TCP")
+        if multipath and self._falls_back:
+            removed = self._removed([self._primary])
+            reasons.append(
+                f"{multipath} of {len(evidence.connections)} connections were Multipath TCP, although {removed}"
+            )
+        through = {
+            flow["interface"]
+            for flow in evidence.subflows
+            if flow["role"] == "additional" and flow["established"] and flow["interface"] in self.stripped
+        }
+        if through:
+            reasons.append(f"there were subflows on {' and '.join(sorted(through))}, although {self._removed(through)}")
         elsewhere = sum(
             flow["role"] == "initial"
             and flow["interface"] != self._primary
@@ -205,7 +251,7 @@ class Mptcp(Transport):
         story = evidence.disturbances
         return sum(
             row["bytes_up"] + row["bytes_down"] >= _LONG_CONNECTION_BYTES
-            and row["subflows"] + _lost_joins(row, evidence) < self.expected_subflows
+            and row["subflows"] + _unfinished_joins(row, evidence) < self.expected_subflows
             and not (story.outages and story.excuse(self._interfaces, _begin_s(row), _begin_s(row) + row["duration_s"]))
             for row in connections
         )
@@ -230,8 +276,8 @@ def _begin_s(row: ConnectionRow | SubflowRow) -> float:
     return float(row["start_ns"]) / 1e9
 
 
-def _lost_joins(connection: ConnectionRow, evidence: Evidence) -> int:
-    """Return the number of subflows of a connection whose handshake was lost on a path that loses packets.
+def _unfinished_joins(connection: ConnectionRow, evidence: Evidence) -> int:
+    """Return the number of subflows of a connection whose handshake did not end on a path that loses packets.
 
     The kernel sends a lost SYN again after 1 s, when a short download has ended.
     """

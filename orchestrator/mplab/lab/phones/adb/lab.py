@@ -21,7 +21,7 @@ from mplab.base.lock import resource_lock
 from mplab.base.undo import UndoJournal, UndoStack
 from mplab.drivers.capture import CapturePoint
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, settings_of
-from mplab.drivers.phone.adb.kernel import keep_mptcp, read_kernel
+from mplab.drivers.phone.adb.kernel import keep_mptcp, keep_receive_buffers, read_kernel
 from mplab.drivers.phone.adb.radios import Radios
 from mplab.drivers.phone.adb.server import default_home, user_keys
 from mplab.drivers.phone.settings import AdbPhoneFile
@@ -37,6 +37,7 @@ from mplab.drivers.transport.direct import Carrier
 from mplab.drivers.ui import BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.sites import DNS_ADDRESS
+from mplab.format.sockets import SocketSettings
 from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
 from mplab.lab.base import BaseLab
 from mplab.userfiles.labs.lab import LabFile
@@ -69,6 +70,7 @@ class BenchLab(AndroidLab, BaseLab):
         Radios(self.phone).both_up()
         if self.phone.rooted:
             keep_mptcp(self.phone)
+            keep_receive_buffers(self.phone)
         self.android.take_over(self.endpoints.proxy)
         self.servers.start_proxy()
         self.shaper = self._hold_machines(lab, journal)
@@ -92,7 +94,9 @@ class BenchLab(AndroidLab, BaseLab):
         paths = [(path, held[machine.name]) for machine in machines.values() for path in machine.paths_of(name)]
         return AttachedShaper(name, paths, LinkProbe(self.phone, self.endpoints.probe_server))
 
-    def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Carrier:
+    def set_up_transport(
+        self, transport: Transport, *, sockets: SocketSettings, logs: Path, undo: UndoStack
+    ) -> Carrier:
         """Prepare phone and proxy for a transport; return the agent. See `Lab`.
 
         Raises:
@@ -100,7 +104,7 @@ class BenchLab(AndroidLab, BaseLab):
         """
         if problem := transport.missing_on_phone(partial(read_kernel, self.phone)):
             raise DeviceError(self.phone.label, problem)
-        return super().set_up_transport(transport, logs=logs, undo=undo)
+        return super().set_up_transport(transport, sockets=sockets, logs=logs, undo=undo)
 
     def describe(self) -> Mapping[str, object]:
         """Return the phone's identity, and the engine, images and configurations of the containers."""

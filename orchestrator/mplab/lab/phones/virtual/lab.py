@@ -20,6 +20,7 @@ from mplab.base.programs import MPTCPIZE, NFT
 from mplab.base.undo import UndoStack
 from mplab.drivers.capture import CapturePoint
 from mplab.drivers.phone import Phone
+from mplab.drivers.phone.buffers import limit_receive_buffer
 from mplab.drivers.phone.netns import NetnsPhone
 from mplab.drivers.phone.sound import SoundCard
 from mplab.drivers.proxy import ServerSettings, driver_of
@@ -33,6 +34,7 @@ from mplab.drivers.transport.redirect import direct_nft_rules, nft_rules
 from mplab.drivers.ui import BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.captured import ORIGIN_CAPTURE
+from mplab.format.sockets import SocketSettings
 from mplab.lab import topology
 from mplab.lab.base import BaseLab
 from mplab.lab.driver import LabSettings
@@ -63,6 +65,7 @@ class VirtualLab(BaseLab):
         self._direct_multipath = settings.direct_multipath
         self._router: BootedMachine | None = None
         self._facts: dict[str, dict[str, str]] = {}
+        self._pinned = ""
         self.nodes: dict[str, Node] = {}
         self.endpoints = topology.endpoints()
 
@@ -99,8 +102,7 @@ class VirtualLab(BaseLab):
             networks=self.servers.networks,
             redirects=not self._use.android,
         )
-        for node in self.nodes.values():
-            self._pin_congestion_control(node)
+        self.use_congestion_control(self.congestion_control)
         for machine in routers.values():
             self._boot_router(machine)
 
@@ -116,14 +118,18 @@ class VirtualLab(BaseLab):
         self._stack.callback(self._router.stop)
         self._router.start()
 
-    def _pin_congestion_control(self, node: Node) -> None:
-        """Set the default congestion control of a node, for programs that do not set their own (nginx, curl).
+    def use_congestion_control(self, algorithm: str) -> None:
+        """Set the default congestion control of all nodes, for programs that do not set their own (nginx, curl).
 
-        If the host does not allow the experiment's algorithm in a namespace, use reno. Agent and proxy set the
-        algorithm of their own sockets.
+        If the host does not allow the algorithm in a namespace, use reno. Agent and proxy set the algorithm of their
+        own sockets. Connections that a server accepts later use the new default.
         """
+        if algorithm == self._pinned:
+            return
         knob = "/proc/sys/net/ipv4/tcp_congestion_control"
-        node.run(["sh", "-c", f"echo {self.congestion_control} > {knob} 2>/dev/null || echo reno > {knob}"])
+        for node in self.nodes.values():
+            node.run(["sh", "-c", f"echo {algorithm} > {knob} 2>/dev/null || echo reno > {knob}"])
+        self._pinned = algorithm
 
     def _start_services(self) -> None:
         nodes = self.nodes
@@ -197,19 +203,25 @@ class VirtualLab(BaseLab):
         resolv.write_text(resolv_conf(direct=True))
         launcher = multipath_launcher() if transport.agent_settings().transport == "mptcp" else ()
         undo.register("phone: as before", lambda: setattr(self, "phone", phone))
-        self.phone = replace(phone, launcher=launcher, congestion_control=self.congestion_control)
+        self.phone = replace(phone, launcher=launcher)
 
-    def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Carrier:
+    def set_up_transport(
+        self, transport: Transport, *, sockets: SocketSettings, logs: Path, undo: UndoStack
+    ) -> Carrier:
         """Prepare the lab for a transport. On the direct route, the proxy's node only forwards packets. See `Lab`."""
         if not transport.direct:
-            return super().set_up_transport(transport, logs=logs, undo=undo)
+            return super().set_up_transport(transport, sockets=sockets, logs=logs, undo=undo)
+        if isinstance(self.phone, NetnsPhone):
+            self.phone = replace(self.phone, congestion_control=sockets.congestion_control)
         phone, router, origin = self.phone, self.nodes[topology.ROUTER], self.nodes["origin"]
-        plain, chosen = topology.sender_routes(), topology.sender_routes(self.congestion_control)
+        plain, chosen = topology.sender_routes(), topology.sender_routes(sockets.congestion_control)
         undo.register("phone: congestion control of its routes", partial(phone.ip, *plain.phone))
         phone.ip(*chosen.phone)
         undo.register("origin: congestion control of its routes", partial(origin.ip, *plain.origin))
         origin.ip(*chosen.origin)
         transport.setup(phone, undo)
+        if sockets.receive_buffer_bytes is not None:
+            limit_receive_buffer(phone, sockets.receive_buffer_bytes, undo)
         device = transport.agent_settings().device
         for rule in topology.confine_rules(device) if device else ():
             undo.register(f"phone: no rule {rule}", partial(phone.ip, f"rule del {rule}"))

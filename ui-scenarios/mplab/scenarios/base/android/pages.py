@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from mplab.base.errors import StepError
 from mplab.drivers.ui import Event, Instrumented
-from mplab.format.sites import SUFFIX
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S, AndroidScenario, Visit
 from mplab.scenarios.base.android.settle import settle
 from mplab.scenarios.base.pages import BLANK_PAGE, PagesParameters, PagesScenario
@@ -37,11 +36,13 @@ class AndroidPagesScenario(AndroidScenario[PagesParameters]):
 
     Args:
         virtual: the same scenario for the virtual phone.
+        parameters: class of the scenario's parameters on Android; None: that of `virtual`.
     """
 
-    def __init__(self, virtual: PagesScenario) -> None:
+    def __init__(self, virtual: PagesScenario, parameters: type[PagesParameters] | None = None) -> None:
         super().__init__(virtual)
         self.pages = virtual
+        self.parameters = parameters or virtual.parameters
 
     @contextmanager
     def open(self, context: Context, parameters: PagesParameters) -> Iterator["_Session"]:
@@ -49,7 +50,7 @@ class AndroidPagesScenario(AndroidScenario[PagesParameters]):
 
         At exit stop the browser, and store the DevTools events of all loads.
         """
-        with self.pages.stored(context) as events, ExitStack() as browser:
+        with self.pages.stored(context, parameters) as events, ExitStack() as browser:
             visit, tab = browser.enter_context(self.start(context))
             yield _Session(context, parameters, self, browser, visit, tab, events)
 
@@ -114,7 +115,7 @@ class _Session(Session[PagesParameters]):
                     fields = self.scenario.pages.load(self.tab, self.events, parameters, site, load)
                     context.observe("page", **(fields | proxied), seen_by="devtools")
                     continue
-                url = f"https://www.{site}{SUFFIX[parameters.http]}/"
+                url = parameters.url(site)
                 fields = self._load(url)
                 context.observe("page", site=site, load=load, url=url, **(fields | proxied), seen_by="screen")
                 time.sleep(parameters.rest_s)

@@ -129,13 +129,42 @@ def check_complete(page: str, listed: Mapping[str, Mapping[str, int]] | None, ob
         raise StepError(f"{page}: {len(cut)} objects are not complete: {_names(cut)} (the first: {first_text})")
 
 
-def check_protocol(page: str, objects: Sequence[LoadedObject], protocol: str) -> None:
-    """Raise StepError unless every object was loaded over `protocol`, an ALPN name. The message begins with `page`."""
+def check_protocol(page: str, objects: Sequence[LoadedObject], protocol: str, scheme: str = "https") -> None:
+    """Raise StepError unless every object was loaded as requested. The message begins with `page`.
+
+    Args:
+        page: name of the page, for the error message.
+        objects: the objects that were loaded.
+        protocol: ALPN name of the requested HTTP version.
+        scheme: scheme of the requested URLs: ``https`` or ``http``.
+    """
+    upgraded = [item for item in objects if not item.url.startswith(f"{scheme}://")]
+    if upgraded:
+        names = _names([_host_and_path(item.url) for item in upgraded])
+        raise StepError(f"{page}: {len(upgraded)} objects did not come by {scheme}: {names}")
     other = [item for item in objects if item.protocol != protocol]
     if other:
         names = _names([_host_and_path(item.url) for item in other])
         other_protocol = other[0].protocol or "no protocol"
         raise StepError(f"{page}: {len(other)} objects came by {other_protocol}, {protocol} was requested: {names}")
+
+
+def connections_of(events: Sequence[Event]) -> int:
+    """Return the number of connections that a page used (Chromium) or opened (Firefox, which names no connections)."""
+    responses = [event["params"]["response"] for event in events if event["method"] == "Network.responseReceived"]
+    numbers = {response["connectionId"] for response in responses if response.get("connectionId")}
+    return len(numbers) or sum(not response["connectionReused"] for response in responses)
+
+
+def check_connections(page: str, connections: int, *, one: bool) -> None:
+    """Raise StepError if a page opened no connection; with `one`, also if it used several. `page` begins the message.
+
+    A page without own connections used those of an earlier load: its cache was not cold.
+    """
+    if not connections:
+        raise StepError(f"{page}: the page opened no connection: the browser had kept one")
+    if one and connections > 1:
+        raise StepError(f"{page}: the page used {connections} connections, one was requested (addresses: one)")
 
 
 def page_fields(
@@ -145,6 +174,7 @@ def page_fields(
     url: str,
     timings: Timings,
     objects: Sequence[LoadedObject],
+    connections: int,
     load_event: float | None,
 ) -> dict[str, object]:
     """Return the fields of an observation ``page``; times are s since navigation start (Navigation Timing 2).
@@ -170,6 +200,7 @@ def page_fields(
         "largest_contentful_paint_s": _seconds(timings["largest_contentful_paint"]),
         "objects": len(objects),
         "hosts": len({item.url.split("/")[2] for item in objects}),
+        "connections": connections,
         "body_bytes": sum(item.body_bytes for item in objects),
         "transferred_bytes": sum(item.transferred_bytes for item in objects),
         "objects_after_load": len(late),

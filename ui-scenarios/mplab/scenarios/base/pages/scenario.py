@@ -6,22 +6,25 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, Self, get_args
 
-from pydantic import Field, field_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from mplab.base.errors import StepError
 from mplab.drivers.ui import BrowserUi, Event, Instrumented
-from mplab.format.sites import SUFFIX, load_sites
+from mplab.format.sites import Addresses, OriginRtt, Protocol, Variant, load_sites
 from mplab.scenarios.base.pages.loaded import (
     PROBE_SCRIPT,
     Timings,
     check_complete,
+    check_connections,
     check_protocol,
+    connections_of,
     load_event_time,
     loaded_objects,
     page_fields,
 )
+from mplab.scenarios.base.pages.stored import store
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import Parameters, Scenario, Session
 
@@ -61,7 +64,13 @@ MAX_TEST_S = 120.0
 """Smallest time limit of a test, s: the longest test of an app in baerts2015 §4.3."""
 ALPN: Mapping[str, str] = {"h2": "h2", "h1": "http/1.1"}
 
+_LATER = ("tls", "addresses", "origin_rtt", "browser")
+"""Parameters that were added later. Manifests and hashes of cells leave them out if they have their defaults."""
 _USUAL_KBPS, _USUAL_RTT_S, _ROUND_TRIPS = 7000.0, 0.06, 8
+_START_S = {"chromium": 1.5, "firefox": 4.0}
+"""Browser → usual start time, s."""
+_PAGE_S = {"chromium": 0.3, "firefox": 0.5}
+"""Browser → usual processing time of a page, s, in addition to its transfer time."""
 
 
 class PagesParameters(Parameters, ABC):
@@ -70,7 +79,16 @@ class PagesParameters(Parameters, ABC):
     sites: tuple[Slug, ...] = Field(
         SLUGS, min_length=1, description="Sites to load, of han2015 table 1, in random order."
     )
-    http: Literal["h2", "h1"] = Field("h2", description="HTTP/2 or HTTP/1.1, both over TLS.")
+    http: Protocol = Field("h2", description="HTTP/2 or HTTP/1.1.")
+    tls: bool = Field(True, description="Encrypt. `false` is clear text, and needs HTTP/1.1.")
+    addresses: Addresses = Field(
+        "several",
+        description="Each host name of a site has its own address, or all have one. "
+        "With one, browsers load the whole site over one HTTP/2 connection.",
+    )
+    origin_rtt: OriginRtt = Field(
+        "table", description="Round-trip time between proxy and site: as in han2015 table 1, or none."
+    )
     loads: int = Field(1, ge=1, le=20, description="Number of rounds; each has a new browser with an empty profile.")
 
     @field_validator("sites")
@@ -80,6 +98,32 @@ class PagesParameters(Parameters, ABC):
         if twice:
             raise ValueError(f"listed twice: {', '.join(twice)} (use 'loads' to load sites more than once)")
         return sites
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.http == "h2" and not self.tls:
+            raise ValueError("tls: false needs 'http: h1': browsers speak HTTP/2 only over TLS")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _as_recorded(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the parameters for the manifest. Cells without later parameters keep the hashes of older runs."""
+        defaults = {name: item.default for name, item in type(self).model_fields.items() if name in _LATER}
+        return {name: value for name, value in dump(self).items() if name not in defaults or value != defaults[name]}
+
+    @property
+    def variant(self) -> Variant:
+        """Return the variant of the sites that is loaded."""
+        return Variant(self.http, self.addresses, self.origin_rtt)
+
+    @property
+    def scheme(self) -> Literal["https", "http"]:
+        """Return the scheme of all URLs."""
+        return "https" if self.tls else "http"
+
+    def url(self, site: str) -> str:
+        """Return the URL of the front page of a site."""
+        return self.variant.url(site, self.scheme)
 
     @property
     @abstractmethod
@@ -95,42 +139,16 @@ class PagesScenario(Scenario[PagesParameters]):
         title: title of the scenario.
         parameters: class of the scenario's parameters.
         browser: ``chromium`` or ``firefox``.
-        start_s: usual start time of the browser, s.
-        page_s: usual processing time of a page, s, in addition to its transfer time.
     """
 
     needs_ui = True
     cpus = 1.0
 
-    def __init__(
-        self, *, name: str, title: str, parameters: type[PagesParameters], browser: str, start_s: float, page_s: float
-    ) -> None:
+    def __init__(self, *, name: str, title: str, parameters: type[PagesParameters], browser: str) -> None:
         self.name = name
         self.title = title
         self.parameters = parameters
         self.browser = browser
-        self._start_s = start_s
-        self._page_s = page_s
-
-    @abstractmethod
-    def store(self, context: Context, name: str, events: Sequence[Event]) -> None:
-        """Write the browser's network events of one page load to the cell's folder.
-
-        It is called after the packet captures have stopped.
-
-        Args:
-            context: resources of the cell.
-            name: name of the load: ``<site>-<number>``.
-            events: the browser's events during the load.
-        """
-
-    def further_fields(self, page: str, events: Sequence[Event]) -> Mapping[str, object]:
-        """Return fields of the observation ``page`` that only this scenario has, from the events of a complete load.
-
-        Raises:
-            StepError: the load is invalid. The message begins with `page`.
-        """
-        return {}
 
     def time_limit_s(self, parameters: PagesParameters) -> float:
         """Return three times the estimate plus 30 s, but at least 120 s."""
@@ -141,25 +159,29 @@ class PagesScenario(Scenario[PagesParameters]):
 
         A page is assumed to need 8 round trips and a transfer at 7 Mbit/s.
         """
-        pages = sum(_transfer_s(site) + self._page_s + parameters.rest_s for site in parameters.sites)
-        return parameters.loads * pages + (parameters.loads - 1) * self._start_s
+        browser, rtt = self.browser_of(parameters), parameters.origin_rtt
+        pages = sum(_transfer_s(site, rtt) + _PAGE_S[browser] + parameters.rest_s for site in parameters.sites)
+        return parameters.loads * pages + (parameters.loads - 1) * _START_S[browser]
 
     @contextlib.contextmanager
     def open(self, context: Context, parameters: PagesParameters) -> Iterator["_Session"]:
         """Start the browser, and yield the session. At exit close the browser, and store the events of all loads."""
-        with self.stored(context) as events, contextlib.ExitStack() as browser:
+        with self.stored(context, parameters) as events, contextlib.ExitStack() as browser:
             ui = browser.enter_context(context.open_ui())
             yield _Session(context, parameters, self, browser, ui, events)
 
     @contextlib.contextmanager
-    def stored(self, context: Context) -> Iterator[dict[str, Sequence[Event]]]:
-        """Yield an empty mapping to which `load` adds the events of each load. At exit, even on errors, store them."""
+    def stored(self, context: Context, parameters: PagesParameters) -> Iterator[dict[str, Sequence[Event]]]:
+        """Yield an empty mapping to which `load` adds the events of each load. At exit, even on errors, store them.
+
+        The packet captures have stopped by then.
+        """
         events: dict[str, Sequence[Event]] = {}
         try:
             yield events
         finally:
             for name, load_events in events.items():
-                self.store(context, name, load_events)
+                store(context, self.browser_of(parameters), name, load_events)
 
     def load(
         self, ui: Instrumented, events: dict[str, Sequence[Event]], parameters: PagesParameters, site: str, number: int
@@ -177,10 +199,11 @@ class PagesScenario(Scenario[PagesParameters]):
             Fields of the observation ``page``.
 
         Raises:
-            StepError: the page is not complete, or an object was loaded over another HTTP version.
+            StepError: the page is not complete, or it was not loaded as the parameters require: an object came by
+                another HTTP version, or the page used another number of connections.
         """
         page, name = f"{self.name}: {site}", f"{site}-{number}"
-        url = f"https://www.{site}{SUFFIX[parameters.http]}/"
+        url = parameters.url(site)
         ui.open(BLANK_PAGE)
         ui.network_events()
         try:
@@ -194,12 +217,20 @@ class PagesScenario(Scenario[PagesParameters]):
         load_events = events[name] = ui.network_events()
         objects = loaded_objects(load_events)
         check_complete(page, timings["listed"], objects)
-        check_protocol(page, objects, ALPN[parameters.http])
-        further = self.further_fields(page, load_events)
-        fields = page_fields(
-            site=site, load=number, url=url, timings=timings, objects=objects, load_event=load_event_time(load_events)
+        check_protocol(page, objects, ALPN[parameters.http], parameters.scheme)
+        connections = connections_of(load_events)
+        # Firefox opens more connections, and closes them before their first request.
+        one = (parameters.http, parameters.addresses, self.browser_of(parameters)) == ("h2", "one", "chromium")
+        check_connections(page, connections, one=one)
+        return page_fields(
+            site=site,
+            load=number,
+            url=url,
+            timings=timings,
+            objects=objects,
+            connections=connections,
+            load_event=load_event_time(load_events),
         )
-        return {**fields, **further}
 
 
 @dataclass
@@ -220,6 +251,7 @@ class _Session(Session[PagesParameters]):
                 context.observe("page", **self.scenario.load(self.ui, self.events, parameters, site, load))
 
 
-def _transfer_s(site: str) -> float:
+def _transfer_s(site: str, origin_rtt: OriginRtt) -> float:
     (row,) = (row for row in load_sites() if row.slug == site)
-    return row.size_kb * 8 / _USUAL_KBPS + _ROUND_TRIPS * (_USUAL_RTT_S + row.rtt_ms / 1000)
+    origin_rtt_s = row.rtt_ms / 1000 if origin_rtt == "table" else 0.0
+    return row.size_kb * 8 / _USUAL_KBPS + _ROUND_TRIPS * (_USUAL_RTT_S + origin_rtt_s)

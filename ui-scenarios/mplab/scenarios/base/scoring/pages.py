@@ -33,6 +33,14 @@ METRICS: tuple[Metric, ...] = (
         source="W3C Largest Contentful Paint",
     ),
     _metric("page_bytes", "Bytes transferred", "bytes", "neither", SITE, source="han2015 table 1"),
+    _metric(
+        "page_connections",
+        "Connections of the page",
+        "",
+        "neither",
+        SITE,
+        source="CDP Network.Response: connectionId; W3C Resource Timing: connectStart",
+    ),
     LOOK_RESOLUTION,
 )
 """Metrics of every scenario that loads pages."""
@@ -42,6 +50,7 @@ FIELDS: Mapping[str, str] = {
     "first_contentful_paint": "first_contentful_paint_s",
     "largest_contentful_paint": "largest_contentful_paint_s",
     "page_bytes": "transferred_bytes",
+    "page_connections": "connections",
 }
 """Metric of a site's loads → field of the observation ``page`` that has its value."""
 

@@ -80,7 +80,7 @@ def run(
     if dry_run:
         _show_plan(campaign, as_json=as_json)
         return
-    _execute(executing.begin(campaign, runs=runs, campaigns=campaigns), as_json=as_json)
+    execute(executing.begin(campaign, runs=runs, campaigns=campaigns), as_json=as_json)
 
 
 @app.command()
@@ -107,7 +107,7 @@ def resume(
     directory = executing.newest_of(of, campaigns) if of is not None else find_campaign(name, campaigns)
     if directory is None or (killed and not executing.read(directory).can_resume):
         return
-    _execute(directory, as_json=as_json)
+    execute(directory, as_json=as_json)
 
 
 @app.command()
@@ -268,7 +268,7 @@ def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
     return CampaignDirectory.open(campaigns / (meant("campaign", name, names, campaigns) if name else names[-1]))
 
 
-def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:
+def execute(directory: CampaignDirectory, *, as_json: bool) -> None:
     """Run all unfinished jobs of a campaign, then print its result.
 
     Raises:

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from mplab.base.enter import NOTHING, lab_process
+from mplab.base.errors import reported_error
 from mplab.base.paths import RMNET, WLAN
 from mplab.cli.command import VerbApp
 from mplab.cli.options import (
@@ -89,13 +90,16 @@ def up(
         inherited = containers.inherited() if containers is not None else NOTHING
         inside = stack.enter_context(lab_process(command, stdout=write_end, private=not use.real, inherited=inherited))
         os.close(write_end)
+        problem = ""
         for record in map(json.loads, events):
             if record["event"] == "up":
                 _describe(record, as_json=as_json, keep=keep)
             else:
-                err.print(f"mplab: {record['error']}", style="red", markup=False, soft_wrap=True)
-        code = inside.wait()
-    raise typer.Exit(code or 0)
+                problem = record["error"]
+        code = inside.wait() or 0
+    if problem:
+        raise reported_error(code, problem)
+    raise typer.Exit(code)
 
 
 def _describe(facts: dict[str, object], *, as_json: bool, keep: bool) -> None:

@@ -157,6 +157,9 @@ def _print_directions(link: LinkCondition) -> None:
         for title, path in zip(TITLES.values(), (link.wifi, link.lte), strict=True)
     )
     out.print(f"\nRound trips of an idle path: {round_trips}.", markup=False)
+    for title, path in zip(TITLES.values(), (link.wifi, link.lte), strict=True):
+        if path.strips_multipath:
+            out.print(f"A middlebox on {title} removes the options of Multipath TCP from handshakes.", markup=False)
     if link.core_rtt_ms:
         out.print(f"{format_duration_ms(link.core_rtt_ms)} more between the proxy and every server.", markup=False)
 

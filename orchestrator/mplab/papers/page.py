@@ -1,0 +1,387 @@
+"""Write the page of the papers from the catalogue and the compact results: Markdown, the same bytes for the same input.
+
+The p-values are corrected over all findings of the page (`mplab.analysis.verdicts.correction`).
+"""
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from mplab.analysis.report.sources import SOURCES
+from mplab.analysis.statistics.effects import Interval
+from mplab.analysis.text import DASH, number, p_text
+from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
+from mplab.analysis.verdicts.correction import correct
+from mplab.analysis.verdicts.judging import VERDICTS
+from mplab.base.errors import InputError
+from mplab.base.files import explained
+from mplab.base.humanize import counted, duration
+from mplab.format.claim import Claim
+from mplab.format.paperresult import ClaimResult, FigureResult, FindingResult, PaperResult
+from mplab.papers.collect import FIGURES, RESULTS
+from mplab.userfiles.papers.paper import Catalogue, Paper, RowFile
+
+State = Literal["verdict", "data", "not run yet", "piece missing", "not in a lab"]
+STATES: tuple[State, ...] = ("verdict", "data", "not run yet", "piece missing", "not in a lab")
+ALL_VERDICTS = (*reversed(VERDICTS), "not measurable here", "no data")
+MOST_FINDINGS = 12
+"""Maximum number of findings of a claim that the page lists one by one."""
+
+_COLUMNS = 120
+_MADE = "<!-- Made by `mplab papers page` from experiments/papers and the results: change these, not this page. -->"
+_FORM_ORDER = ("full", "file", "quick")
+"""Forms of a result, the preferred one first."""
+_MARKUP = re.compile(r"([\\`*_\[\]<>|#])")
+
+
+def read_results(folder: Path) -> dict[str, PaperResult]:
+    """Return experiment → its result, of the folder ``results`` in `folder`. The full form is preferred to the quick.
+
+    Raises:
+        InputError: a file is no result.
+        MplabError: a file cannot be read.
+    """
+    found: dict[str, PaperResult] = {}
+    for path in sorted((folder / RESULTS).glob("*.json")):
+        with explained(path):
+            content = path.read_bytes()
+        try:
+            result = PaperResult.model_validate_json(content)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            problem = f"{where}: {first['msg']}" if where else first["msg"]
+            raise InputError(f"{path}:1: {problem}. 'mplab papers collect' makes it again") from error
+        other = found.get(result.experiment)
+        if other is None or _FORM_ORDER.index(result.form) < _FORM_ORDER.index(other.form):
+            found[result.experiment] = result
+    return found
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A claim of a row with its findings, whose p-values are corrected over the page."""
+
+    result: ClaimResult
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class JudgedRow:
+    """A row of the catalogue with its state, and the result of the run that repeats it."""
+
+    row: RowFile
+    state: State
+    result: PaperResult | None = None
+    claims: tuple[JudgedClaim, ...] = ()
+
+    @property
+    def figures(self) -> list[FigureResult]:
+        """Return the drawings for this row."""
+        if self.result is None:
+            return []
+        patterns = self.row.figures
+        return [
+            figure
+            for figure in self.result.figures
+            if figure.name in patterns and fnmatchcase(figure.drawing, patterns[figure.name])
+        ]
+
+
+def judge(catalogue: Catalogue, results: Mapping[str, PaperResult]) -> list[JudgedRow]:
+    """Return all rows with their states and claims, in the order of the catalogue."""
+    claims = [
+        (result.experiment, claim, [_finding(finding) for finding in claim.found])
+        for result in results.values()
+        for claim in result.claims
+    ]
+    corrections = iter(correct([finding for _, _, findings in claims for finding in findings]))
+    judged: dict[tuple[str, str], list[JudgedClaim]] = {}
+    for experiment, claim, findings in claims:
+        corrected = [
+            replace(finding, p_corrected=correction.p, confirmed=correction.confirmed)
+            for finding, correction in zip(findings, corrections, strict=False)
+        ]
+        outcome = Outcome(Claim(text=claim.text, groups=claim.groups), tuple(corrected))
+        judged.setdefault((experiment, claim.figure), []).append(JudgedClaim(claim, outcome))
+    return [_judged(row, results, judged) for row in catalogue.rows]
+
+
+def _judged(
+    row: RowFile, results: Mapping[str, PaperResult], judged: Mapping[tuple[str, str], list[JudgedClaim]]
+) -> JudgedRow:
+    if row.cannot:
+        return JudgedRow(row, "not in a lab")
+    if row.experiment is None:
+        return JudgedRow(row, "piece missing")
+    result = results.get(row.experiment)
+    if result is None:
+        return JudgedRow(row, "not run yet")
+    claims = tuple(claim for experiment in row.experiments for claim in judged.get((experiment, row.id), ()))
+    recorded = any(claim.outcome.verdict in VERDICTS for claim in claims)
+    return JudgedRow(row, "verdict" if recorded else "data", result, claims)
+
+
+def _finding(found: FindingResult) -> ClaimFinding:
+    ends = found.interval
+    interval = None
+    if ends is not None:
+        low, high = ends
+        interval = Interval(float("-inf") if low is None else low, float("inf") if high is None else high)
+    return ClaimFinding(
+        scenario=found.scenario,
+        link=found.link,
+        labels=tuple(found.labels.items()),
+        metric=None,
+        verdict=found.verdict,
+        unit=found.unit,
+        estimate=found.estimate,
+        interval=interval,
+        cells=found.cells,
+        certain=found.certain,
+        p=found.p,
+        null=found.null,
+        missing=found.missing,
+    )
+
+
+def page(catalogue: Catalogue, results: Mapping[str, PaperResult], folder: str) -> str:
+    """Return the page as Markdown.
+
+    Args:
+        catalogue: the catalogue.
+        results: experiment → result.
+        folder: folder of results and figures, relative to the page: ``papers``.
+    """
+    rows = judge(catalogue, results)
+    return "\n".join(_page(catalogue, rows, results, folder)).rstrip("\n") + "\n"
+
+
+def _page(
+    catalogue: Catalogue, rows: Sequence[JudgedRow], results: Mapping[str, PaperResult], folder: str
+) -> Iterator[str]:
+    yield from ("# The papers, run again", "", _MADE, "")
+    yield from _wrapped(
+        f"The {len(rows)} figures, tables and numbers of results in five papers about multipath transport on phones, "
+        "each with the result of our run. The links are emulated, the servers are ours; browsers and kernels are real. "
+        "[The papers again](papers-again.md) explains how the page is made, and how to repeat it."
+    )
+    yield ""
+    yield from _state_table(catalogue, rows)
+    yield from _verdict_table(rows)
+    for paper in catalogue.papers:
+        yield from (f"## {paper.name}", "")
+        source = SOURCES.get(paper.name)
+        if source is not None:
+            link = f" [{source.link_text}]({source.link})" if source.link else ""
+            yield from _wrapped(f"{source.authors}. *{source.title}.* {source.place}.{link}")
+            yield ""
+        ids = {row.id for row in paper.rows}
+        for judged in rows:
+            if judged.row.id in ids:
+                yield from _row(judged, folder)
+    if results:
+        yield from _runs(results, folder)
+
+
+def _state_table(catalogue: Catalogue, rows: Sequence[JudgedRow]) -> Iterator[str]:
+    by_id = {judged.row.id: judged.state for judged in rows}
+    yield from ("## Count", "")
+    yield from _wrapped(
+        "*Verdict*: a claim is judged. *Data*: the run has the data or the figure, but no claim is judged. *Piece "
+        "missing*: mplab cannot repeat it yet. *Not in a lab*: it describes people or the Internet of its time."
+    )
+    yield ""
+    yield f"| paper | rows | {' | '.join(STATES)} |"
+    yield f"| --- | {' | '.join('---:' for _ in ('rows', *STATES))} |"
+    for paper in (*catalogue.papers, Paper("all", catalogue.rows)):
+        counts = Counter(by_id[row.id] for row in paper.rows)
+        yield f"| {paper.name} | {len(paper.rows)} | {' | '.join(str(counts[state]) for state in STATES)} |"
+    yield ""
+
+
+def _verdict_table(rows: Sequence[JudgedRow]) -> Iterator[str]:
+    outcomes = [claim.outcome for judged in rows for claim in judged.claims]
+    yield from ("## Verdicts", "")
+    if not outcomes:
+        yield from ("No claim is judged yet.", "")
+        return
+    yield from _wrapped(
+        "Number of claims by verdict. *Confirmed*: the verdict is certain after the correction for all findings of "
+        "this page."
+    )
+    yield from ("", "| verdict | claims | confirmed |", "| --- | ---: | ---: |")
+    for verdict in ALL_VERDICTS:
+        those = [outcome for outcome in outcomes if outcome.verdict == verdict]
+        yield f"| {verdict} | {len(those)} | {sum(outcome.confirmed for outcome in those)} |"
+    yield ""
+
+
+def _row(judged: JudgedRow, folder: str) -> Iterator[str]:
+    row, result = judged.row, judged.result
+    yield from (f"### {row.id}", "")
+    yield from _wrapped(f"{_sentence(row.shows)} ({_plain(row.place)})")
+    yield ""
+    yield from _item("Paper", _plain(row.numbers))
+    yield from _item("State", _state_words(judged))
+    if row.differs:
+        yield from _item("Differs", _plain(row.differs))
+    if row.missing:
+        yield from _item("Missing", _plain(row.missing))
+    if row.cannot:
+        yield from _item("Not in a lab", _plain(row.cannot))
+    if row.unclaimed and not judged.claims:
+        yield from _item("No claim", _plain(row.unclaimed))
+    if row.why and result is not None:
+        yield from _item("Why", _plain(row.why))
+    if result is not None:
+        yield from _item("Run", f"{_run_words(result)}, [result]({folder}/{RESULTS}/{_result_name(result)})")
+    if row.experiment:
+        form = "--full" if result is not None and result.form == "full" else "--quick"
+        yield from _item("Again", f"`mplab papers run {form} {row.id}`")
+    yield ""
+    for claim in judged.claims:
+        yield from _claim(claim)
+    left_out = [figure for figure in judged.figures if figure.file is None]
+    for figure in judged.figures:
+        if figure.file is not None:
+            yield from (f"![{_plain(figure.title)}]({folder}/{FIGURES}/{figure.file})", "")
+    if left_out and result is not None:
+        names = dict.fromkeys(f"`mplab figures {result.run} -f {figure.name}`" for figure in left_out)
+        yield from _wrapped(f"{counted(len(left_out), 'more drawing')}: {', '.join(names)}")
+        yield ""
+
+
+def _state_words(judged: JudgedRow) -> str:
+    if judged.state != "verdict":
+        return judged.state
+    verdicts = [claim.outcome.verdict for claim in judged.claims]
+    return ", ".join(
+        f"**{name}**{f' ({verdicts.count(name)})' if len(verdicts) > 1 else ''}"
+        for name in ALL_VERDICTS
+        if name in verdicts
+    )
+
+
+def _claim(claim: JudgedClaim) -> Iterator[str]:
+    result, outcome = claim.result, claim.outcome
+    sure = ", confirmed" if outcome.confirmed else ""
+    width = f"; width: {_plain(result.width)}" if result.width and result.width != "paper" else ""
+    about = f" ({_plain(result.claimed)}{width})" if result.claimed else ""
+    yield from _wrapped(f"**{_plain(result.text)}**{about}: {outcome.verdict}{sure}.")
+    yield ""
+    pairs = list(zip(outcome.findings, result.found, strict=True))
+    shown = [(finding, found) for finding, found in pairs if finding.verdict in VERDICTS][:MOST_FINDINGS]
+    if shown:
+        yield "| group | ours | 95 % interval | n | p | corrected | verdict |"
+        yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
+        for finding, found in shown:
+            cells = [
+                _group(found),
+                _amount(finding.estimate, finding.unit),
+                _interval_words(finding),
+                " / ".join(map(str, finding.cells)) or DASH,
+                p_text(finding.p),
+                p_text(finding.p_corrected),
+                finding.verdict + (", confirmed" if finding.confirmed else ""),
+            ]
+            yield f"| {' | '.join(cells)} |"
+        yield ""
+    hidden = len([finding for finding in outcome.findings if finding.verdict in VERDICTS]) - len(shown)
+    if hidden:
+        yield from _wrapped(f"{counted(hidden, 'more group')} in the result.")
+        yield ""
+    missing = Counter(
+        f"{finding.verdict}: {finding.missing}" for finding in outcome.findings if finding.verdict not in VERDICTS
+    )
+    for reason, count in missing.items():
+        yield from _wrapped(f"{counted(count, 'group')} with {_plain(reason)}.")
+        yield ""
+
+
+def _group(found: FindingResult) -> str:
+    words = [found.scenario, found.link, *found.labels.values()]
+    against = [f"against {found.against}"] if found.against else []
+    return " · ".join(_plain(word) for word in (*words, *against) if word) or "all"
+
+
+def _amount(value: float | None, unit: str) -> str:
+    if value is None:
+        return DASH
+    text = f"{value:.1f}".replace("-", "−") if unit == "%" else number(value)
+    return f"{text} {unit}".rstrip()
+
+
+def _interval_words(finding: ClaimFinding) -> str:
+    if finding.interval is None:
+        return DASH
+    ends = (finding.interval.low, finding.interval.high)
+    return " … ".join("none" if abs(end) == float("inf") else _amount(end, finding.unit) for end in ends)
+
+
+def _run_words(result: PaperResult) -> str:
+    took = f", {duration(result.duration_s)}" if result.duration_s is not None else ""
+    return (
+        f"`{result.run}`, {'as in the file' if result.form == 'file' else f'{result.form} form'}, seed {result.seed}, "
+        f"{counted(result.repetitions, 'repetition')}{took}"
+    )
+
+
+def _result_name(result: PaperResult) -> str:
+    return f"{result.experiment}.{result.form}.json"
+
+
+def _runs(results: Mapping[str, PaperResult], folder: str) -> Iterator[str]:
+    """Yield the section about the runs: their cells, and the versions."""
+    yield from ("## Runs", "")
+    yield from _wrapped(
+        "*Flagged*: ok cells with warnings, or measured on an overloaded host; the results name them. Cells that are "
+        "not ok are never averaged."
+    )
+    yield from ("", "| experiment | run | form | cells ok | not ok | flagged | time | mplab | kernel |")
+    yield "| --- | --- | --- | ---: | ---: | ---: | ---: | --- | --- |"
+    for name, result in sorted(results.items()):
+        cells = [
+            f"[{name}]({folder}/{RESULTS}/{_result_name(result)})",
+            f"`{result.run}`",
+            result.form,
+            str(result.cells.get("ok", 0)),
+            str(len(result.not_ok)),
+            str(len(result.flagged)),
+            duration(result.duration_s) if result.duration_s is not None else DASH,
+            _plain(result.versions.get("mplab", DASH)),
+            _plain(result.versions.get("kernel", DASH)),
+        ]
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def _item(title: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        f"- {title}: {text}",
+        _COLUMNS,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _COLUMNS, break_long_words=False, break_on_hyphens=False)
+
+
+def _sentence(text: str) -> str:
+    plain = _plain(text)
+    return f"{plain[:1].upper()}{plain[1:]}"
+
+
+def _plain(text: str) -> str:
+    """Return a text of a file or result as Markdown that shows it, in one line."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))

@@ -1,0 +1,1 @@
+"""Catalogue of papers: their figures, tables and numbers, and what mplab has for each of them."""
