@@ -304,7 +304,7 @@ class FakeLab:
         """Return the log of the origin's web server."""
         return [self.origin_log]
 
-    def capture_points(self) -> list[CapturePoint]:
+    def capture_points(self, *, direct: bool = False) -> list[CapturePoint]:
         """Return the capture points of the phone's interfaces and of the proxy."""
         phone = [CapturePoint(self.phone, name, f"phone-{name}.pcapng") for name in self.phone.interfaces]
         return [*phone, self.proxy.capture_point]
@@ -345,6 +345,14 @@ class FakeLab:
     def open_sound(self, log: Path) -> SoundCard:
         """Raise NotImplementedError: there is no sound card."""
         raise NotImplementedError
+
+    def prepare_apps(self, transport: Transport, undo: UndoStack) -> None:
+        """Do nothing: there are no apps."""
+        del transport, undo
+
+    def origin_counters(self) -> Mapping[str, int]:
+        """Return {}: there is no direct route."""
+        return {}
 
     def set_up_transport(self, transport: Transport, *, sockets: SocketSettings, logs: Path, undo: UndoStack) -> Agent:
         """Prepare the phone as every lab does, and return its agent."""

@@ -51,7 +51,7 @@ def test_a_program_without_a_package_names_its_variable(monkeypatch: pytest.Monk
 
 
 def test_the_table_has_the_packages_of_all_programs() -> None:
-    used = [*programs.ALL, *programs.OF_VIRTUAL_ROUTER, programs.ADB, programs.FIREFOX]
+    used = [*programs.ALL, *programs.OF_VIRTUAL_ROUTER, programs.ADB, programs.FIREFOX, programs.MPTCPIZE]
     used += [program for name in scenario_names() for program in programs_of(load_scenario(name))]
     names = {program.package for program in used if program.package}
     rows = [line.split() for line in packages._TABLE.read_text().splitlines() if re.match(r"[^#]", line)]

@@ -76,11 +76,13 @@ class Node:
         name: name of the node.
         pid: process id of the holder.
         holder: the holder, if this process started it; otherwise None.
+        launcher: words that precede each command line in the node, e.g. those of a program that preloads a library.
     """
 
     name: str
     pid: int
     holder: "subprocess.Popen[str] | None" = field(default=None, compare=False, repr=False)
+    launcher: tuple[str, ...] = ()
 
     def check_alive(self) -> None:
         """Raise DeviceError if the holder has ended. A holder that another process started is not checked."""
@@ -94,7 +96,7 @@ class Node:
     @property
     def prefix(self) -> list[str]:
         """Words that precede a command line to run it in this node."""
-        return [str(NSENTER.path()), "--target", str(self.pid), "--net", "--mount", "--"]
+        return [str(NSENTER.path()), "--target", str(self.pid), "--net", "--mount", "--", *self.launcher]
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""

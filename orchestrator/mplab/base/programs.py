@@ -140,6 +140,10 @@ SS = Program("ss", ("ss",), ("-V",), "iproute2", "ends connections of an interfa
 NFT = Program("nft", ("nft",), ("--version",), "nftables", "redirects the phone's TCP to the agent")
 ETHTOOL = Program("ethtool", ("ethtool",), ("--version",), "ethtool", "turns segmentation offload off")
 NGINX = Program("nginx", ("nginx",), ("-v",), "nginx-light", "the origin's web server")
+MPTCPIZE = Program(
+    "mptcpize", ("mptcpize",), (), "mptcpize", "makes the TCP sockets of applications and servers Multipath TCP"
+)
+"""Program that preloads libmptcpwrap, for transports `mptcp` with ``via: direct``."""
 DNSMASQ = Program("dnsmasq", ("dnsmasq",), ("--version",), "dnsmasq-base", "the lab's names")
 CURL = Program("curl", ("curl",), ("--version",), "curl", "file downloads on the virtual phone")
 CHROMIUM = Program(

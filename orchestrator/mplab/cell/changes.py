@@ -47,6 +47,7 @@ class Changer:
         phone: the phone, with its transport set up.
         shaper: shapes the paths.
         endpoints: endpoints of the lab.
+        peer: address or network of the destination of all connections that leave the phone; "": the proxy.
         paths: interface → link condition before the first change.
         undo: receives the undo of changes to the phone. The undo of the link conditions is registered already.
     """
@@ -57,6 +58,7 @@ class Changer:
         shaper: Shaper,
         *,
         endpoints: Endpoints,
+        peer: str = "",
         paths: Mapping[str, PathCondition],
         undo: UndoStack,
     ) -> None:
@@ -67,7 +69,7 @@ class Changer:
         self._out: set[str] = set()
         self._undo = undo
         self._interfaces: dict[str, PhoneInterface] = {}
-        self._peer = endpoints.proxy
+        self._peer = peer or endpoints.proxy
         self._spare = {device: cycle(known) for device, known in endpoints.spare.items()}
 
     def prepare(self, moments: Sequence[Moment]) -> None:

@@ -45,7 +45,12 @@ def judge_active(active: ActiveCheck, treatment: Treatment) -> list[str]:
     algorithm = active.get("congestion_control", "")
     if algorithm != treatment.sockets.congestion_control:
         shown = algorithm or "an unknown congestion control"
-        reasons.append(f"the agent's sockets use {shown}, {treatment.sockets.congestion_control} was requested")
+        whose = "applications'" if treatment.transport.direct else "agent's"
+        reasons.append(f"the {whose} sockets use {shown}, {treatment.sockets.congestion_control} was requested")
+    if treatment.transport.direct:
+        used = active.get("origin_congestion_control") or "an unknown congestion control"
+        if used != treatment.sockets.congestion_control:
+            reasons.append(f"the origin's sockets use {used}, {treatment.sockets.congestion_control} was requested")
     most = treatment.sockets.receive_buffer_bytes
     if most is not None and not 0 < (found := active.get("receive_buffer_bytes", 0)) <= most:
         shown = f"{found} bytes" if found else "an unknown size"

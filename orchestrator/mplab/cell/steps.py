@@ -26,10 +26,12 @@ from mplab.drivers.capture import CaptureResult, Captures
 from mplab.drivers.phone.protocol import by_our_names
 from mplab.drivers.services import LogMark
 from mplab.drivers.shaper import PathMeasurement
-from mplab.drivers.transport.agent import Agent
+from mplab.drivers.transport.direct import Carrier
 from mplab.format.agentlog import ActiveCheck
+from mplab.format.captured import ORIGIN_CAPTURE, ConnectionRow, SubflowRow
 from mplab.format.cell import CaptureRecord, CongestionControlRecord, LinkAsked, LinkMeasured, LinkProof, TransportProof
 from mplab.format.path import PathCondition
+from mplab.format.sites import NETWORK
 from mplab.lab.protocol import CellPart
 from mplab.scenarios.base import AnyScenario, Context, Session
 
@@ -182,7 +184,11 @@ class KeepSession(Step):
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def start(self) -> None:
-        """Make the `Context` of the scenario, with a scratch folder that is removed after the attempt."""
+        """Prepare the phone for the transport's apps; make the `Context` of the scenario, with a scratch folder.
+
+        The folder is removed after the attempt.
+        """
+        self.attempt.lab.prepare_apps(self.attempt.job.transport, self.attempt.undo)
         scratch = self.attempt.lab.scratch / "cell"
         self.attempt.undo.register("scratch folder", lambda: shutil.rmtree(scratch, ignore_errors=True))
         scratch.mkdir(exist_ok=True)
@@ -322,7 +328,7 @@ class SetUpTransport(Step):
 
     name = "transport"
 
-    agent: Agent = field(init=False)
+    agent: Carrier = field(init=False)
 
     def start(self) -> None:
         """Set up the transport, and add its agent to the checked programs (`Attempt.watch`)."""
@@ -348,7 +354,8 @@ class Prove(Step):
         self.active = self.transport.agent.check(subflows=attempt.job.transport.expected_subflows)
         report.proof = TransportProof.model_validate({"active": self.active})
         report.congestion_control = CongestionControlRecord(
-            agent=self.active.get("congestion_control", ""), origin=attempt.lab.origin_congestion_control()
+            agent=self.active.get("congestion_control", ""),
+            origin=self.active.get("origin_congestion_control") or attempt.lab.origin_congestion_control(),
         )
         if reasons := judge_active(self.active, attempt.treatment):
             raise InvalidCellError(*reasons)
@@ -367,7 +374,9 @@ class Capture(Step):
     def start(self) -> None:
         """Start the packet captures."""
         attempt, job = self.attempt, self.attempt.job
-        self._captures = Captures(attempt.lab.capture_points(), job.experiment.capture, job.directory)
+        self._captures = Captures(
+            attempt.lab.capture_points(direct=job.transport.direct), job.experiment.capture, job.directory
+        )
         attempt.undo.register("captures", self._captures.stop)  # for captures that `finish` could not stop
         self._captures.start()
 
@@ -430,15 +439,19 @@ class CountAfter(Step):
 
 
 def read_counters(attempt: Attempt) -> Counters:
-    """Return the current counters of phone, proxy and links: node → counter → value."""
+    """Return the current counters of phone, proxy, links and, on the direct route, origin: node → counter → value."""
     lab = attempt.lab
-    return {"phone": lab.phone.counters(), "proxy": lab.proxy.counters(), "links": lab.shaper.counters()}
+    origin = {"origin": lab.origin_counters()} if attempt.job.transport.direct else {}
+    return {"phone": lab.phone.counters(), "proxy": lab.proxy.counters(), "links": lab.shaper.counters(), **origin}
 
 
 def _changes_of(attempt: Attempt) -> ChangeSchedule:
     """Return the schedule of the link condition's changes, which starts with the scenario."""
     lab, instruments = attempt.lab, attempt.instruments
-    changer = Changer(lab.phone, lab.shaper, endpoints=lab.endpoints, paths=attempt.treatment.paths, undo=attempt.undo)
+    peer = NETWORK if attempt.job.transport.direct else ""
+    changer = Changer(
+        lab.phone, lab.shaper, endpoints=lab.endpoints, peer=peer, paths=attempt.treatment.paths, undo=attempt.undo
+    )
     return ChangeSchedule(
         attempt.job.link.changes, changer, attempt.observe, monotonic=instruments.monotonic, wall=instruments.wall
     )
@@ -499,7 +512,8 @@ class EvidenceStep(Step):
         agent_log = self.transport.agent.records()
         changed = grown(counters.before, counters.after)
         captured = self._phone_captures()
-        connections, subflows = begun_in(attempt.instruments.read_trace(captured) if captured else NO_TRACE)
+        connections, subflows = self._begun_in(captured)
+        at_origin = self._begun_in(self._captured(ORIGIN_CAPTURE))
         evidence = attempt.evidence = CellEvidence(
             active=self.proof.active,
             changed=changed,
@@ -507,6 +521,8 @@ class EvidenceStep(Step):
             captured=bool(captured),
             connections=connections,
             subflows=subflows,
+            origin_connections=at_origin[0],
+            origin_subflows=at_origin[1],
             agent_log=agent_log,
             proxy_log=proxy_log,
             disturbances=self.changes.disturbances,
@@ -523,6 +539,7 @@ class EvidenceStep(Step):
                 "active": self.proof.active,
                 "session": transport.summarise(agent_log, proxy_log),
                 "counters": transport.count(changed["phone"]),
+                "origin_counters": transport.count(changed.get("origin", {})),
                 "subflows": count_subflows(subflows),
             }
         )
@@ -531,6 +548,11 @@ class EvidenceStep(Step):
 
     def _phone_captures(self) -> list[Path]:
         """Return the existing capture files of the phone's interfaces."""
+        return self._captured(*(f"phone-{interface}.pcapng" for interface in self.attempt.lab.phone.interfaces))
+
+    def _captured(self, *names: str) -> list[Path]:
         files = {result.file for result in self.captures.results}
-        names = (f"phone-{interface}.pcapng" for interface in self.attempt.lab.phone.interfaces)
         return [self.attempt.job.directory / name for name in names if name in files]
+
+    def _begun_in(self, captures: Sequence[Path]) -> tuple[list[ConnectionRow], list[SubflowRow]]:
+        return begun_in(self.attempt.instruments.read_trace(captures) if captures else NO_TRACE)

@@ -78,7 +78,7 @@ LogRecord = ConnectionRecord | PathRecord | PolicyRecord | OtherRecord
 
 
 class ActiveCheck(TypedDict, total=False):
-    """Result of ``mpflex check``: one test connection or test session."""
+    """Result of ``mpflex check``, or of the check of the direct route: one test connection or test session."""
 
     ok: bool
     error: str
@@ -90,7 +90,11 @@ class ActiveCheck(TypedDict, total=False):
     paths: list[str]
     """Interfaces of a session's paths."""
     plain: bool
+    via: str
+    """``direct``: the test connection was one of an application, to the origin. Missing: to the proxy."""
     congestion_control: str
+    origin_congestion_control: str
+    """Of the origin's socket; only on the direct route."""
     receive_buffer_bytes: int
     """Largest receive buffer of a socket at the end of the check (SO_RCVBUF)."""
 

@@ -3,7 +3,10 @@
 docs/trace-tables.md describes all columns.
 """
 
-from typing import Literal, TypedDict
+from typing import Final, Literal, TypedDict
+
+ORIGIN_CAPTURE: Final = "origin.pcapng"
+"""Capture of the far end on the direct route, in the folder of a cell; the proxy's capture is the one otherwise."""
 
 
 class ConnectionRow(TypedDict):

@@ -96,6 +96,8 @@ class TransportProof(Record):
     active: Settings = Field(default_factory=dict)
     counters: dict[str, Whole] = Field(default_factory=dict)
     """MPTCP counters of the phone during the scenario."""
+    origin_counters: dict[str, Whole] = Field(default_factory=dict)
+    """MPTCP counters of the origin during the scenario; only on the direct route."""
     subflows: dict[str, SubflowCount] = Field(default_factory=dict)
     """Interface of the phone → subflows."""
     session: Annotated[SessionProof, LENIENT] = SessionProof()

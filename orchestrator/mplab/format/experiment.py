@@ -74,6 +74,13 @@ class TransportRecord:
     """Interfaces that one connection uses while no path fails, starting with the interface that opens it."""
     sessions: bool = False
     """True if application connections share long-lived connections to the proxy, one per interface."""
+    route: str = ""
+    """Route of the applications' connections, as text; "": the record is of a version that did not write it."""
+
+    @property
+    def direct(self) -> bool:
+        """Return whether the applications' sockets use the transport to the origin, without agent and proxy."""
+        return self.options.get("via") == "direct"
 
     @model_validator(mode="before")
     @classmethod

@@ -1,14 +1,14 @@
 """Define the base class of all labs: the parts that do not depend on the phone, the network or the servers."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from mplab.base.endpoints import Endpoints
-from mplab.base.errors import StepError, check_each
+from mplab.base.errors import LabNotReadyError, StepError, check_each
 from mplab.base.undo import UndoStack
 from mplab.drivers.phone import Phone
 from mplab.drivers.phone.buffers import limit_receive_buffer
@@ -17,6 +17,7 @@ from mplab.drivers.proxy.protocol import Servers
 from mplab.drivers.services import RunningServices
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
+from mplab.drivers.transport.direct import Carrier
 from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.appium import AppiumServer
 from mplab.format.sockets import SocketSettings
@@ -138,13 +139,24 @@ class BaseLab:
     def _no_apps(self, app: AndroidApp) -> StepError:
         return StepError(f"{self.phone.name}: {app.package} is an Android app, which a virtual phone cannot run")
 
+    def prepare_apps(self, transport: Transport, undo: UndoStack) -> None:
+        """Raise LabNotReadyError if `transport` uses the direct route, which this lab lacks. See `Lab`."""
+        if transport.direct:
+            raise LabNotReadyError(f"{self.phone.name}: this lab has no direct route to the origin")
+
+    def origin_counters(self) -> Mapping[str, int]:
+        """Return {}: this lab has no direct route to the origin. See `Lab`."""
+        return {}
+
     def use_congestion_control(self, algorithm: str) -> None:
         """Make an algorithm the default of the lab's kernels, for programs that choose none, like the origin's.
 
         A lab whose kernels are not its own changes nothing.
         """
 
-    def set_up_transport(self, transport: Transport, *, sockets: SocketSettings, logs: Path, undo: UndoStack) -> Agent:
+    def set_up_transport(
+        self, transport: Transport, *, sockets: SocketSettings, logs: Path, undo: UndoStack
+    ) -> Carrier:
         """Prepare phone and proxy for a transport. Return the agent, which is not started yet.
 
         Args:

@@ -75,8 +75,9 @@ def install_commands() -> dict[str, str]:
 
 
 def _optional_programs() -> Iterator[Finding]:
-    """Check the programs that only some scenarios need."""
-    return (_optional(program, users) for program, users in _further_programs())
+    """Check the programs that only some scenarios, or one route of transports, need."""
+    yield from (_optional(program, users) for program, users in _further_programs())
+    yield _optional(programs.MPTCPIZE, ["mptcp with 'via: direct'"])
 
 
 def _further_programs() -> list[tuple[programs.Program, list[str]]]:

@@ -42,6 +42,7 @@ class LabSettings:
         services: services of the origin, e.g. Icecast; its web and file servers are not included.
         use: the lab file, and the phone in it that the run uses.
         run_id: id of the run, for messages to other users of a resource.
+        direct_multipath: applications and origin need Multipath TCP sockets; see `Experiment.direct_multipath`.
     """
 
     seed: int
@@ -50,6 +51,7 @@ class LabSettings:
     services: Sequence[Service] = ()
     use: LabUse = VIRTUAL
     run_id: str = ""
+    direct_multipath: bool = False
 
 
 class PhoneDriver(PhoneKind, ABC):

@@ -12,6 +12,10 @@ from mplab.drivers.transport.redirect import nft_rules
 from mplab.format.sites import DNS_ADDRESS
 from mplab.lab import topology
 
+RESOLV_CONF = "resolv.conf"
+_MULTIPATH_SERVERS = ("proxy", "origin")
+"""Nodes that accept subflows of the phone."""
+
 
 def make_network(
     scratch: Path,
@@ -28,8 +32,8 @@ def make_network(
         networks: node → descriptor of its network namespace; other nodes get a new one.
         redirects: redirect the TCP of the node ``phone`` to the agent; False: the phone's driver does it.
     """
-    resolv = scratch / "resolv.conf"
-    resolv.write_text(f"nameserver {DNS_ADDRESS}\noptions timeout:5 attempts:1\n")
+    resolv = scratch / RESOLV_CONF
+    resolv.write_text(resolv_conf())
     nsswitch = scratch / "nsswitch.conf"
     nsswitch.write_text("passwd: files\ngroup: files\nhosts: files dns\n")
     hosts = scratch / "hosts"
@@ -52,6 +56,16 @@ def make_network(
     return nodes
 
 
+def resolv_conf(*, direct: bool = False) -> str:
+    """Return the content of the phone's and the peer's ``resolv.conf``.
+
+    Args:
+        direct: lookups cross the link condition as datagrams, and lost ones are repeated after 1 s, as the first SYN
+            of a connection. Otherwise the agent carries them.
+    """
+    return f"nameserver {DNS_ADDRESS}\noptions {'timeout:1 attempts:5' if direct else 'timeout:5 attempts:1'}\n"
+
+
 def _prepare(name: str, node: Node, *, forwards: bool) -> None:
     node.sysctl(_sysctls(name, forwards=forwards))
     for interface in topology.interfaces_of(name):
@@ -66,7 +80,7 @@ def _configure(name: str, node: Node, *, redirects: bool) -> None:
             node.run([str(NFT.path()), "-f", "-"], stdin=nft_rules(topology.PROXY))
     elif routes := topology.ROUTES.get(name):
         node.ip(*routes)
-    if name == "proxy" and Path("/proc/sys/net/mptcp/enabled").exists():
+    if name in _MULTIPATH_SERVERS and Path("/proc/sys/net/mptcp/enabled").exists():
         node.ip("mptcp limits set subflow 4 add_addr_accepted 0")
 
 
@@ -81,6 +95,6 @@ def _sysctls(name: str, *, forwards: bool) -> dict[str, object]:
     }
     if Path("/proc/sys/net/ipv6").exists():
         values |= {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}
-    if name in {"phone", "proxy"} and Path("/proc/sys/net/mptcp/enabled").exists():
+    if name in {"phone", *_MULTIPATH_SERVERS} and Path("/proc/sys/net/mptcp/enabled").exists():
         values["net.mptcp.enabled"] = 1
     return values

@@ -15,7 +15,7 @@ from mplab.drivers.proxy import Proxy
 from mplab.drivers.services import RunningServices
 from mplab.drivers.shaper import Shaper
 from mplab.drivers.transport import Transport
-from mplab.drivers.transport.agent import Agent
+from mplab.drivers.transport.direct import Carrier
 from mplab.drivers.ui import AppUi, BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.sockets import SocketSettings
@@ -128,8 +128,12 @@ class Lab(Protocol):
     def origin_logs(self) -> Sequence[Path]:
         """Return the logs of the origin's web server."""
 
-    def capture_points(self) -> list[CapturePoint]:
-        """Return every capture point of a cell."""
+    def capture_points(self, *, direct: bool = False) -> list[CapturePoint]:
+        """Return every capture point of a cell.
+
+        Args:
+            direct: the transport uses the direct route: the far end is the origin, not the proxy.
+        """
 
     def open_ui(
         self,
@@ -193,8 +197,28 @@ class Lab(Protocol):
     def open_sound(self, log: Path) -> SoundCard:
         """Return the phone's sound card, whose context is not yet entered; its programs log to `log`."""
 
-    def set_up_transport(self, transport: Transport, *, sockets: SocketSettings, logs: Path, undo: UndoStack) -> Agent:
+    def prepare_apps(self, transport: Transport, undo: UndoStack) -> None:
+        """Prepare the phone so that the sockets of apps that start from now on can use a transport.
+
+        Only the direct route needs this. It is called before the scenario is prepared.
+
+        Args:
+            transport: transport that carries the TCP connections of the phone's apps.
+            undo: every change registers its undo here before it is made.
+
+        Raises:
+            LabNotReadyError: the transport uses the direct route, which this lab lacks.
+        """
+
+    def origin_counters(self) -> Mapping[str, int]:
+        """Return the network counters of the kernel on which the origin runs; {} in labs without a direct route."""
+
+    def set_up_transport(
+        self, transport: Transport, *, sockets: SocketSettings, logs: Path, undo: UndoStack
+    ) -> Carrier:
         """Prepare phone and proxy for a transport. Return the agent, which is not started yet.
+
+        On the direct route there is no agent; the returned object has its methods, and they do nothing.
 
         Args:
             transport: transport that carries the TCP connections of the phone's apps.

@@ -155,6 +155,14 @@ def neighbours_of(node: str) -> list[tuple[str, str, str]]:
     return neighbours
 
 
+_ORIGIN_TO_PHONE: Final = f"10.64.0.0/16 via {PROXY_WAN}"
+_PHONE_ROUTES: Final = [
+    (interface, where)
+    for metric, interface in zip((100, 200), PHONE_INTERFACES, strict=True)
+    for where in (f"table {ROUTE_TABLES[interface]}", f"metric {metric}")
+]
+"""(interface, place) of each default route of the phone; `primary_command` adds one."""
+
 ROUTES: Final = {
     # For the phone's own datagrams, while no transport carries them; all other traffic must pass the proxy.
     "router": (f"route add {ECHO_ADDRESS}/32 via {PROXY}",),
@@ -162,9 +170,51 @@ ROUTES: Final = {
         f"route add 10.64.0.0/16 via {ROUTER_LAN}",
         *(f"route add {half} via {ORIGIN_WAN}" for half in _ORIGIN_HALVES),
     ),
-    "origin": (f"route replace local {NETWORK} dev lo", f"route add 10.64.0.0/16 via {PROXY_WAN}"),
+    "origin": (f"route replace local {NETWORK} dev lo", f"route add {_ORIGIN_TO_PHONE}"),
     "peer": (f"route add {NETWORK} via {ORIGIN_PEER}",),
 }
+
+
+ROUTER_TO_ORIGIN: Final = f"{NETWORK} via {PROXY}"
+"""Route of the node `ROUTER`, only while a cell uses the direct route: the proxy's node forwards the packets."""
+
+
+@dataclass(frozen=True)
+class SenderRoutes:
+    """`ip` commands that make the routes between phone and origin: those of each of the two nodes."""
+
+    phone: list[str]
+    origin: list[str]
+
+
+def sender_routes(congestion_control: str = "") -> SenderRoutes:
+    """Return `ip` commands for phone and origin that set the congestion control of sockets that do not choose one.
+
+    A route is the only place where it can be set for unmodified programs if the host does not allow the algorithm in
+    namespaces (``net.ipv4.tcp_allowed_congestion_control``).
+
+    Args:
+        congestion_control: algorithm of the connections that use the routes; "": that of each socket.
+    """
+    chosen = f" congctl {congestion_control}" if congestion_control else ""
+    phone = [
+        f"route replace default via {GATEWAYS[interface]} dev {interface} {where}{chosen}"
+        for interface, where in _PHONE_ROUTES
+    ]
+    phone.append(primary_command(WLAN, GATEWAYS[WLAN], congestion_control))
+    return SenderRoutes(phone, [f"route replace {_ORIGIN_TO_PHONE}{chosen}"])
+
+
+_CONFINED, _REFUSED = 201, 202
+"""Priorities of the rules of `confine_rules`: after those for the addresses of the phone's interfaces."""
+
+
+def confine_rules(interface: str) -> list[str]:
+    """Return `ip rule` arguments for the phone: sockets that are not bound reach the origin by `interface` only."""
+    return [
+        f"to {NETWORK} table {ROUTE_TABLES[interface]} priority {_CONFINED}",
+        f"to {NETWORK} unreachable priority {_REFUSED}",
+    ]
 
 
 def router_wiring() -> Wiring:
@@ -183,12 +233,8 @@ def phone_route_commands(primary: str) -> list[str]:
 
     Packets from an interface's address use a table of their own, with a default route over that interface.
     """
-    commands = []
-    for metric, (interface, address) in zip((100, 200), PHONE_INTERFACES.items(), strict=True):
-        gateway, table = GATEWAYS[interface], ROUTE_TABLES[interface]
-        commands += [
-            f"route replace default via {gateway} dev {interface} table {table}",
-            f"route add default via {gateway} dev {interface} metric {metric}",
-            f"rule add from {address} table {table} priority {table}",
-        ]
-    return [*commands, primary_command(primary, GATEWAYS[primary])]
+    rules = [
+        f"rule add from {address} table {table} priority {table}"
+        for address, table in zip(PHONE_INTERFACES.values(), ROUTE_TABLES.values(), strict=True)
+    ]
+    return [*sender_routes().phone, *rules, primary_command(primary, GATEWAYS[primary])]

@@ -17,6 +17,7 @@ from mplab.format.sockets import SocketSettings
 from mplab.scenarios.base import Parameters
 from mplab.userfiles.experiments.experiment import Experiment
 from mplab.userfiles.experiments.resolve import Catalog, load_experiment
+from mplab.userfiles.experiments.transport import ROUTES
 from mplab.userfiles.labs.labuse import VIRTUAL
 from tests.unrun_scenario import UnrunScenario
 
@@ -80,6 +81,7 @@ def test_a_transport_without_options_has_none(load: Load) -> None:
         "title": "TCP over WiFi",
         "paths": ["wlan0", "rmnet0"],
         "sessions": False,
+        "route": ROUTES["proxy"],
     }
 
 

@@ -13,6 +13,7 @@ from mplab.base.errors import InputError, LabNotReadyError
 from mplab.base.places import ROOT
 from mplab.cli.main import app
 from mplab.drivers.transport import DRIVERS, Transport, TransportDriver, names
+from mplab.userfiles.experiments.transport import ROUTES
 from tests.foreign import Foreign, installed
 
 DRIVER = '''
@@ -94,6 +95,7 @@ def test_it_is_planned_with_its_facts(tmp_path: Path) -> None:
         "title": "Tunnel",
         "paths": ["rmnet0"],
         "sessions": False,
+        "route": ROUTES["proxy"],
     }
     assert used["my-tunnel-fast"]["title"] == "Tunnel, encrypted"
 

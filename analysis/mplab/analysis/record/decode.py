@@ -12,6 +12,7 @@ from mplab.analysis.errors import ProgramMissingError
 from mplab.analysis.record.run import Cell
 from mplab.analysis.record.tables import ENDS, FOLDER, LOOPBACK, PROXY
 from mplab.base.places import BIN
+from mplab.format.captured import ORIGIN_CAPTURE
 
 TIMEOUT_S = 1800.0
 MAX_MESSAGE_CHARACTERS = 300
@@ -108,8 +109,9 @@ def jobs(folder: Path, files: Sequence[Path], *, same_clock: bool = False) -> li
     """Return the calls of mptrace for a cell: first for the phone's interfaces (required), then for its other captures.
 
     On loopback, the redirect to the agent splits each connection into two halves, which mptrace joins. If there is a
-    capture of the proxy, mptrace compares it with those of the phone. Tables of the proxy itself are made only with
-    ``same_clock``: the figures that use them combine times of phone and proxy.
+    capture of the far end (the proxy; the origin on the direct route), mptrace compares it with those of the phone.
+    Tables of the far end itself are made only with ``same_clock``: the figures that use them combine times of both
+    ends.
 
     Args:
         folder: folder of the cell.
@@ -121,12 +123,12 @@ def jobs(folder: Path, files: Sequence[Path], *, same_clock: bool = False) -> li
     calls = [DecodeJob("captures", (*names, *options(folder)), target)]
     if loopback := stored(folder, LOOPBACK_CAPTURE):
         calls.append(DecodeJob("loopback", (loopback.name, "--join-loopback", *options(folder)), target / LOOPBACK))
-    if proxy := stored(folder, PROXY_CAPTURE):
+    if far := stored(folder, PROXY_CAPTURE) or stored(folder, ORIGIN_CAPTURE):
         phone = tuple(word for name in names for word in ("--phone", name))
         clock = ("--same-clock",) if same_clock else ()
         if same_clock:
-            calls.append(DecodeJob("proxy", (proxy.name, "--tables", ",".join(SENT_AGAIN)), target / PROXY))
-        calls.append(DecodeJob("both ends", ("ends", *phone, "--proxy", proxy.name, *clock), target / ENDS))
+            calls.append(DecodeJob("proxy", (far.name, "--tables", ",".join(SENT_AGAIN)), target / PROXY))
+        calls.append(DecodeJob("both ends", ("ends", *phone, "--proxy", far.name, *clock), target / ENDS))
     return calls
 
 

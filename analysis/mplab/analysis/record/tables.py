@@ -90,7 +90,9 @@ def _direction(subflows: pl.DataFrame, way: str) -> pl.DataFrame:
 
 
 FOLDER, LOOPBACK, ENDS, PROXY = "tables", "lo", "ends", "proxy"
-"""A cell's folder of tables; its subfolders for the loopback capture, for both ends compared, and for the proxy."""
+"""A cell's folder of tables; its subfolders for the loopback capture, for both ends compared, and for the far end.
+
+The far end is the proxy; on the direct route it is the origin."""
 
 
 Row: TypeAlias = Mapping[str, Any]

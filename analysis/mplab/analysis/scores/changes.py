@@ -134,7 +134,8 @@ def score(
 
     Args:
         observations: lines of the cell's ``scenario.jsonl``.
-        tables: tables of the capture on the phone's loopback, where the application sends and receives its payload.
+        tables: tables of the capture on the phone's loopback, where the application sends and receives its payload; on
+            the direct route, of the phone's interfaces.
         used: interfaces that carried payload; an outage of another interface is no hand-over.
     """
     changes = read_changes(observations)
@@ -181,6 +182,7 @@ def extended(plugin: ScoringPlugin) -> ScoringPlugin:
 
     def both(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], cell: Path) -> list[Value]:
         loopback = Tables(cell / FOLDER / LOOPBACK)
-        return [*plugin.score(observations, tables, cell), *score(observations, loopback, _used(tables))]
+        application = loopback if loopback.exist else tables  # the direct route has no agent, and so no loopback
+        return [*plugin.score(observations, tables, cell), *score(observations, application, _used(tables))]
 
     return ScoringPlugin(plugin.name, (*plugin.metrics, *METRICS), both)

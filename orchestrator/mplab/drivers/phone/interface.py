@@ -96,7 +96,7 @@ class PhoneInterface:
     Args:
         phone: the phone.
         device: name of the interface: ``wlan0``.
-        peer: address of the proxy, the destination of all connections that leave the phone.
+        peer: address or network of the destination of all connections that leave the phone: the proxy, or the origin.
     """
 
     def __init__(self, phone: Phone, device: str, *, peer: str) -> None:

@@ -21,11 +21,13 @@ class NetnsPhone(Node):
         interfaces: interface name → IPv4 address.
         gateways: interface name → address of its router.
         directory: folder for the phone's private files; removed with the lab.
+        congestion_control: algorithm of the connections that use the default route; "": that of each socket.
     """
 
     interfaces: Mapping[str, str]
     gateways: Mapping[str, str]
     directory: Path
+    congestion_control: str = ""
 
     @property
     def devices(self) -> Mapping[str, str]:
@@ -58,7 +60,7 @@ class NetnsPhone(Node):
 
     def prefer(self, interface: str) -> None:
         """Make an interface the default route of the phone."""
-        self.ip(primary_command(interface, self.gateways[interface]))
+        self.ip(primary_command(interface, self.gateways[interface], self.congestion_control))
 
     def counters(self) -> Mapping[str, int]:
         """Return kernel counters, ``"TcpExt.TCPTimeouts"`` …, and interface counters, ``"wlan0.rx_bytes"`` …"""

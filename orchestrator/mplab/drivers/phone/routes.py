@@ -3,9 +3,16 @@
 _PRIMARY_METRIC = 50
 
 
-def primary_command(interface: str, gateway: str) -> str:
-    """Return the `ip` command that makes an interface the default route. Running the command again changes nothing."""
-    return f"route replace default via {gateway} dev {interface} metric {_PRIMARY_METRIC}"
+def primary_command(interface: str, gateway: str, congestion_control: str = "") -> str:
+    """Return the `ip` command that makes an interface the default route. Running the command again changes nothing.
+
+    Args:
+        interface: the interface.
+        gateway: address of its router.
+        congestion_control: algorithm of the connections that use the route; "": that of each socket.
+    """
+    command = f"route replace default via {gateway} dev {interface} metric {_PRIMARY_METRIC}"
+    return f"{command} congctl {congestion_control}" if congestion_control else command
 
 
 _SYSTEM_UDP = ("123", "500", "4500")

@@ -43,6 +43,7 @@ class ServerSettings:
         endpoints: addresses at which the proxy listens.
         interface: interface of the proxy's node towards the phone; "": the lab has no nodes, and phones reach the proxy
             by the addresses in the lab file.
+        launcher: words that precede the command lines of the origin's servers, so that they accept Multipath TCP.
     """
 
     services: "Sequence[Service]"
@@ -51,6 +52,7 @@ class ServerSettings:
     congestion_control: str
     endpoints: Endpoints
     interface: str = ""
+    launcher: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

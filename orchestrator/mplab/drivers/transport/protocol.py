@@ -62,6 +62,8 @@ class Evidence:
         log: records of the agent's log.
         lossy: interfaces whose requested link condition loses packets.
         disturbances: changes of the paths that the experiment made during the cell.
+        origin_counters: kernel counter of the origin → its increase during the cell; only on the direct route.
+        origin_connections, origin_subflows: rows from the origin's capture; only on the direct route.
     """
 
     active: ActiveCheck
@@ -72,15 +74,20 @@ class Evidence:
     log: Sequence[LogRecord] = ()
     lossy: Collection[str] = ()
     disturbances: Disturbances = field(default_factory=Disturbances)
+    origin_counters: Mapping[str, int] = field(default_factory=dict)
+    origin_connections: Sequence[ConnectionRow] = ()
+    origin_subflows: Sequence[SubflowRow] = ()
 
 
 class Transport(ABC):
     """Carries one phone's connections to the proxy, with the options that the experiment gives to the transport.
 
     Attributes:
+        direct: True: the applications' sockets use the transport to the origin, without agent and proxy.
         stripped: interfaces of the phone behind whose paths a middlebox removes the options of Multipath TCP.
     """
 
+    direct: bool = False
     stripped: Collection[str] = ()
 
     @property

@@ -3,7 +3,7 @@
 from typing import Final
 
 from mplab.drivers.phone.routes import accept_system_udp
-from mplab.format.sites import ECHO_ADDRESS, ECHO_PORT
+from mplab.format.sites import DNS_ADDRESS, ECHO_ADDRESS, ECHO_PORT
 
 REDIRECT_PORT: Final = 3128
 DNS_PORT: Final = 3153
@@ -38,6 +38,21 @@ table ip mplab {{
     meta mark {MARK:#x} accept
     ip daddr {{ 127.0.0.0/8, {proxy} }} accept
     ip daddr {ECHO_ADDRESS} udp dport {ECHO_PORT} accept
+    meta l4proto udp counter reject
+  }}
+}}
+"""
+
+
+def direct_nft_rules(proxy: str) -> str:
+    """Return nft rules that replace those of `nft_rules`: TCP and lookups leave the phone, other UDP is rejected."""
+    return f"""
+table ip mplab {{
+  chain refuse {{
+    type filter hook output priority 0;
+    ip daddr {{ 127.0.0.0/8, {proxy} }} accept
+    ip daddr {ECHO_ADDRESS} udp dport {ECHO_PORT} accept
+    ip daddr {DNS_ADDRESS} udp dport 53 accept
     meta l4proto udp counter reject
   }}
 }}

@@ -7,9 +7,11 @@ from pydantic import BaseModel
 from mplab.base.paths import WLAN
 from mplab.base.undo import UndoStack
 from mplab.drivers.phone import Phone
-from mplab.drivers.transport.driver import TransportDriver
+from mplab.drivers.transport.direct import at_origin
+from mplab.drivers.transport.driver import TransportDriver, options_as
 from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
 from mplab.format.agentlog import ActiveCheck
+from mplab.userfiles.experiments.transport import ViaOptions
 
 
 class SinglePathTcp(Transport):
@@ -18,9 +20,11 @@ class SinglePathTcp(Transport):
     Args:
         device: interface of the phone.
         address: IP address of the phone on this interface.
+        direct: see `Transport`.
     """
 
-    def __init__(self, device: str, address: str) -> None:
+    def __init__(self, device: str, address: str, *, direct: bool = False) -> None:
+        self.direct = direct
         self._device = device
         self._address = address
 
@@ -67,7 +71,19 @@ class SinglePathTcp(Transport):
         """Return a reason if a captured connection used Multipath TCP, otherwise []."""
         if any(row["kind"] == "mptcp" and not row["fallback"] for row in evidence.connections):
             return ["Multipath TCP was negotiated, single-path TCP was requested"]
-        return []
+        return self._prove_plain_at_origin(evidence) if self.direct else []
+
+    def _prove_plain_at_origin(self, evidence: Evidence) -> list[str]:
+        """Return reasons why the origin's capture and counters do not show plain TCP from the phone; [] if they do."""
+        reasons = at_origin(evidence)
+        accepted = evidence.origin_counters.get("MPTcpExt.MPCapableSYNRX", 0)
+        if accepted:
+            reasons.append(
+                f"the origin's kernel counted {accepted} requests for Multipath TCP, plain TCP was requested"
+            )
+        if any(row["kind"] == "mptcp" for row in evidence.origin_connections):
+            reasons.append("the origin's capture has Multipath TCP, plain TCP was requested")
+        return reasons
 
 
 class SinglePathDriver(TransportDriver):
@@ -78,4 +94,4 @@ class SinglePathDriver(TransportDriver):
     ) -> Transport:
         """Return a `SinglePathTcp` for one phone; see `TransportDriver`."""
         device = self.paths[0]
-        return SinglePathTcp(device, interfaces[device])
+        return SinglePathTcp(device, interfaces[device], direct=options_as(ViaOptions, options).via == "direct")

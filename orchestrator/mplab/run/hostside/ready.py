@@ -10,7 +10,7 @@ from mplab.base import congestion, fetched
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import LabNotReadyError
 from mplab.base.files import explained, state_directory
-from mplab.base.programs import ALL, FOR_REAL, FOR_UI, Program
+from mplab.base.programs import ALL, FOR_REAL, FOR_UI, MPTCPIZE, Program
 from mplab.drivers.proxy import driver_of
 from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.format.hooks import Hooks
@@ -73,10 +73,14 @@ def doubts_about(experiment: Experiment) -> Iterator[str]:
 
 
 def programs_of_run(experiment: Experiment) -> list[Program]:
-    """Return the programs for a run's scenarios, phone and routers; those that every lab needs are not added."""
+    """Return the programs for a run's scenarios, transports, phone and routers.
+
+    Those that every lab needs are not added.
+    """
     scenarios = catalog().on(experiment.lab)
     programs = [program for use in experiment.scenarios for program in programs_of(scenarios[use.name], use.parameters)]
-    return [*programs, *programs_of_lab(experiment.lab)]
+    direct = [MPTCPIZE] if experiment.direct_multipath else []
+    return [*programs, *direct, *programs_of_lab(experiment.lab)]
 
 
 def identify_real_phone(use: LabUse) -> dict[str, object]:

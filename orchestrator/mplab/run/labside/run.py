@@ -45,6 +45,7 @@ def open_lab(experiment: Experiment, directory: RunDirectory) -> Lab:
         services=[load_service(name) for name in services_of(experiment)],
         run_id=directory.run_id,
         use=experiment.lab,
+        direct_multipath=experiment.direct_multipath,
     )
     return phone_driver(experiment.lab.kind).open_lab(settings)
 

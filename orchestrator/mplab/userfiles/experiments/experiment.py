@@ -28,7 +28,7 @@ from mplab.format.sockets import SocketSettings
 from mplab.format.units import DurationS, Percent
 from mplab.userfiles.experiments.budgets import BudgetsByMetric
 from mplab.userfiles.experiments.claims import ClaimFile
-from mplab.userfiles.experiments.transport import ReceiveBuffer, SocketsFile
+from mplab.userfiles.experiments.transport import ROUTES, ReceiveBuffer, SocketsFile, ViaOptions
 from mplab.userfiles.labs.labuse import LabUse
 from mplab.userfiles.links.link import InlineLinkFile
 from mplab.userfiles.links.pathfile import QUEUE_SCHEMA, QueueLength
@@ -303,13 +303,21 @@ class TransportUse:
     sockets: SocketsFile = field(default_factory=lambda: SocketsFile.model_validate({}))
     """Options that every transport has; missing ones are those of the experiment."""
 
+    @property
+    def direct(self) -> bool:
+        """Return whether the applications' sockets use the transport to the origin, without agent and proxy."""
+        return isinstance(self.options, ViaOptions) and self.options.via == "direct"
+
     def record(self) -> TransportRecord:
-        """Return the transport as in manifest.json."""
+        """Return the transport as in manifest.json. The default route is left out, as in records of older versions."""
         options = self.options.model_dump(mode="json") if self.options is not None else {}
+        if not self.direct:
+            options.pop("via", None)
         options |= self.sockets.model_dump(mode="json", exclude_unset=True)
         return TransportRecord(
-            self.label, self.name, options, self.colour, self.marker, self.title, self.paths, self.sessions
-        )
+            self.label, self.name, options, self.colour, self.marker, self.title, self.paths, self.sessions,
+            ROUTES["direct" if self.direct else "proxy"],
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -339,6 +347,11 @@ class Experiment(ExperimentBase):
     """Variables with their values in force."""
     given: Mapping[str, Any] = field(default_factory=dict)
     """Variables that were set outside the file, with their values."""
+
+    @property
+    def direct_multipath(self) -> bool:
+        """Return whether applications and origin need Multipath TCP sockets: a direct transport over several paths."""
+        return any(use.direct and len(use.paths) > 1 for use in self.transports)
 
     def scenario(self, label: str) -> ScenarioUse:
         """Return the scenario with this label. Raises KeyError."""

@@ -39,7 +39,7 @@ from mplab.userfiles.experiments.experiment import (
 )
 from mplab.userfiles.experiments.labels import Names, check_names
 from mplab.userfiles.experiments.layers import merged, parents_of, read_layers
-from mplab.userfiles.experiments.transport import SocketsFile, TransportInfo
+from mplab.userfiles.experiments.transport import SocketsFile, TransportInfo, ViaOptions
 from mplab.userfiles.experiments.variables import fill, read_given
 from mplab.userfiles.labs.labuse import VIRTUAL, LabUse, NoSuchLabError, find_lab
 from mplab.userfiles.links.link import NoSuchLinkError, load_links, read_inline_link
@@ -130,6 +130,7 @@ def load_experiment(
     transports = resolver.transports()
     links = resolver.links()
     lab = lab if lab is not None else resolver.lab(phone)
+    resolver.check_direct(lab)
     scenarios = resolver.scenarios(lab)
     if file is not None:
         links = resolver.with_queues(links, file.queues)
@@ -212,6 +213,7 @@ class _Resolver:
         self.file_problems: list[str] = []
         """Problems of the link and lab files that the experiment names."""
         self._link_places: dict[str, KeyPath] = {}
+        self._direct: list[KeyPath] = []
         self._transport_places: dict[str, KeyPath] = {}
 
     def transports(self) -> list[TransportUse]:
@@ -235,6 +237,8 @@ class _Resolver:
             sockets = self._checker.model(SocketsFile, common, use.options_path)
             if options is not None and sockets is not None:
                 resolved.append((use, info, options, sockets))
+                if isinstance(options, ViaOptions) and options.via == "direct":
+                    self._direct.append((*use.options_path, "via"))
         looks = [info.look(options) for _, info, options, _ in resolved]
         styles = distinct_styles([(look.title, look.colour, look.marker) for look in looks])
         return [
@@ -252,6 +256,13 @@ class _Resolver:
             )
             for (use, info, options, sockets), look, (colour, marker) in zip(resolved, looks, styles, strict=True)
         ]
+
+    def check_direct(self, lab: LabUse) -> None:
+        """Add a problem for each transport that requests the direct route, if the lab has none."""
+        if not (reason := lab.not_direct):
+            return
+        for path in self._direct:
+            self._checker.add(path, f"'direct' is not possible in this lab: {reason}")
 
     def _files(self, use: _Use, info: TransportInfo, options: BaseModel) -> dict[str, bytes]:
         """Return the files that a transport's options name: path in the run's folder ``experiment`` → content.

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, field_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from mplab.base.paths import RMNET, WLAN
 from mplab.format.experiment import CongestionControl
@@ -29,6 +31,46 @@ class SocketsFile(FileModel):
     receive_buffer: ReceiveBuffer | None = Field(
         None, description="maximum receive buffer of the phone's TCP sockets, in place of the experiment's"
     )
+
+
+Via = Literal["proxy", "direct"]
+ROUTES: Mapping[Via, str] = {
+    "proxy": "application, agent on the phone, link condition, proxy, core and origin round trip, origin; the "
+    "transport ends at the proxy",
+    "direct": "application, link condition, core and origin round trip, origin; the transport ends at the origin, and "
+    "the proxy's machine only forwards packets",
+}
+"""Route of the applications' connections, for manifest.json. Every part adds its round trip."""
+
+
+class ViaOptions(BaseModel):
+    """The option that all transports have: the route of the applications' connections to the origin."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    not_direct: ClassVar[str] = ""
+    """Why the transport has no direct route; "": it has."""
+
+    via: Via = Field(
+        default="proxy",
+        description="proxy: an agent on the phone carries the connections to the proxy; direct: the applications' own "
+        "sockets use the transport to the origin, without agent and proxy",
+    )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Return the JSON Schema, without ``direct`` if the transport has no direct route."""
+        shown = handler(core_schema)
+        if cls.not_direct:
+            handler.resolve_ref_schema(shown)["properties"]["via"]["enum"] = ["proxy"]
+        return shown
+
+    @field_validator("via")
+    @classmethod
+    def _has_route(cls, via: Via) -> Via:
+        if via == "direct" and cls.not_direct:
+            raise ValueError(f"'direct' is not possible: {cls.not_direct}. Allowed: proxy")
+        return via
 
 
 @dataclass(frozen=True)
@@ -70,7 +112,8 @@ class TransportInfo:
     default: bool = False
 
     def look(self, options: BaseModel | None) -> TransportStyle:
-        """Return the style, in figures, of the transport with `options`, which may choose a variant."""
-        own = TransportStyle(self.title, self.colour, self.marker)
+        """Return the style, in figures, of the transport with `options`, which may choose a variant or a route."""
+        direct = isinstance(options, ViaOptions) and options.via == "direct"
+        own = TransportStyle(f"{self.title}, direct" if direct else self.title, self.colour, self.marker)
         variant = options.model_dump().get(self.variant_option) if options is not None and self.variants else None
         return self.variants.get(variant, own) if isinstance(variant, str) else own

@@ -81,6 +81,20 @@ class LabUse:
         return self.settings is not None and self.settings.unrooted
 
     @property
+    def not_direct(self) -> str:
+        """Why no transport can use the direct route to the origin in this lab; "": each of its labs can."""
+        if self.android:
+            return (
+                "the sockets of Android apps cannot be made Multipath TCP, and the network of phone "
+                f"'{self.phone}' has no route to the origin"
+            )
+        if self.proxy is not None:
+            return "the lab file has a proxy in containers, whose origin accepts the proxy's connections only"
+        if routers := self.inside():
+            return f"the router {next(iter(routers))} of the lab file has no route to the origin"
+        return ""
+
+    @property
     def real(self) -> bool:
         """Return whether the phone is real: it is not part of a virtual lab, and its packets cross real networks."""
         return self.driver.real

@@ -1,7 +1,7 @@
 """How long bytes waited for in-order delivery, from tables and logs of a cell."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -46,8 +46,18 @@ def folder_with(path: Path, *, log: str = "", records: list[dict[str, object]] |
 
 
 def connections(*own: int) -> Mapping[str, pl.DataFrame]:
+    return ported("destination_port", own, server_port=7001)
+
+
+def ported(column: str, own: Collection[int], **others: int) -> Mapping[str, pl.DataFrame]:
     ports = {identity: PORT if identity in own else 443 for identity in (OTHER, CALL, SECOND, SECOND + 1)}
-    return {"connections": pl.DataFrame({"connection_id": list(ports), "destination_port": list(ports.values())})}
+    frame = pl.DataFrame({"connection_id": list(ports), column: list(ports.values())})
+    return {"connections": frame.with_columns(pl.lit(port).alias(name) for name, port in others.items())}
+
+
+def test_without_a_proxy_the_port_is_that_of_the_server(tmp_path: Path) -> None:
+    direct = ported("server_port", (CALL,), destination_port=0)
+    assert wait_of(direct, folder_with(tmp_path), "down", PORT) == Wait(10.0, 40.0)
 
 
 def test_of_connections_it_is_the_mean_over_their_bytes(tmp_path: Path) -> None:

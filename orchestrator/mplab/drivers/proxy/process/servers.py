@@ -4,6 +4,7 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from mplab.base.configs import write_private
@@ -142,14 +143,14 @@ class ProcessServers:
     def start(self, nodes: Mapping[str, Node]) -> None:
         """Start origin and services, and make the proxy, which `start_proxy` starts. See `Servers`."""
         lab = self._lab
-        self._origin_node = nodes["origin"]
+        self._origin_node = origin = replace(nodes["origin"], launcher=lab.launcher)
         write_private(self.secret_file, secrets.token_hex(_SECRET_BYTES))
-        self.services = RunningServices(lab.services, directory=lab.directory / "services", host=nodes["origin"])
+        self.services = RunningServices(lab.services, directory=lab.directory / "services", host=origin)
         self.origin = Origin(lab.directory / "origin", additions=self.services)
         self.proxy = ProcessProxy(nodes["proxy"], lab, secret_file=self.secret_file, ports=self.services.ports)
         self.origin.prepare()
         self._stack.callback(self.origin.stop)
-        self.origin.start(nodes["origin"], logs=lab.logs)
+        self.origin.start(origin, logs=lab.logs)
         self._stack.callback(self.services.stop)
         self.services.start(lab.logs)
         self._stack.callback(self.proxy.stop)

@@ -1,13 +1,14 @@
 """Options of ``mpflex`` in an experiment file, and the policies (rule files) that the option `policy` names."""
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from mplab.base.places import ROOT
 from mplab.base.suggest import unknown
 from mplab.format.units import SizeBytes
+from mplab.userfiles.experiments.transport import ViaOptions
 
 Scheduler = Literal["earliest", "minrtt", "txdelay", "roundrobin", "redundant", "backup", "single"]
 Trigger = Literal["tail", "stall", "buffer"]
@@ -38,10 +39,10 @@ def _policy_name(name: str) -> str:
 Policy = Annotated[str, AfterValidator(_policy_name), WithJsonSchema({"type": "string", "enum": policy_names()})]
 
 
-class MpflexOptions(BaseModel):
+class MpflexOptions(ViaOptions):
     """Options of ``mpflex`` in an experiment file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    not_direct: ClassVar[str] = "the session of MPFlex ends at the proxy, and no origin speaks its protocol"
 
     scheduler: Scheduler = Field(
         default="earliest", description="scheduler, which chooses the path of a message; mpflex:NAME sets it, too"

@@ -4,22 +4,22 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mplab.base.outages import Disturbances
 from mplab.base.paths import INTERFACES, WLAN
 from mplab.base.undo import UndoStack
 from mplab.drivers.phone import Phone
 from mplab.drivers.phone.kernel import KernelMptcp
+from mplab.drivers.transport.direct import at_origin
 from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
 from mplab.format.agentlog import ActiveCheck
 from mplab.format.captured import ConnectionRow, SubflowRow
+from mplab.userfiles.experiments.transport import ViaOptions
 
 
-class MptcpOptions(BaseModel):
+class MptcpOptions(ViaOptions):
     """Options of ``mptcp`` in an experiment file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     primary: Literal["wifi", "lte"] = Field(
         default="wifi", description="the interface of the initial subflow (default route)"
@@ -95,6 +95,7 @@ class Mptcp(Transport):
         self._primary = INTERFACES[options.primary]
         self._backup = options.mode == "backup"
         self._interfaces = dict(interfaces)
+        self.direct = options.via == "direct"
 
     @property
     def expected_subflows(self) -> int:
@@ -181,7 +182,32 @@ class Mptcp(Transport):
         if fallbacks and not self._falls_back and not evidence.disturbances.outages:
             counts = ", ".join(f"{name} {count}" for name, count in fallbacks.items())
             reasons.append(f"the kernel counted fall-backs to plain TCP: {counts}")
+        if self.direct:
+            reasons += self._prove_at_origin(evidence)
         return reasons + (self._prove_captured(evidence) if evidence.captured else [])
+
+    def _prove_at_origin(self, evidence: Evidence) -> list[str]:
+        """Return reasons why the origin did not see Multipath TCP of the phone, by counters and capture; [] if it did.
+
+        As on the phone: no plain TCP, and two subflows for long connections, except for effects of outages. Behind a
+        middlebox that removes options, only the phone's records decide.
+        """
+        reasons, counters, story = at_origin(evidence), evidence.origin_counters, evidence.disturbances
+        if self.stripped:
+            return reasons  # the origin does not see what the middlebox has removed
+        if not counters.get("MPTcpExt.MPCapableACKRX", 0):
+            reasons.append("the origin's kernel accepted no Multipath TCP connection")
+        fallbacks = {c: n for c in _FALLBACK_COUNTERS if (n := counters.get(c, 0))}
+        if fallbacks and not story.outages:
+            counts = ", ".join(f"{name} {count}" for name, count in fallbacks.items())
+            reasons.append(f"the origin's kernel counted fall-backs to plain TCP: {counts}")
+        rows = [row for row in evidence.origin_connections if not self._begun_in_outage(row, story)]
+        if plain := sum(row["kind"] != "mptcp" or row["fallback"] for row in rows):
+            reasons.append(f"{plain} of {len(rows)} connections were plain TCP at the origin")
+        # A handshake that a lossy path lost may not have reached the origin: then only the phone's capture decides.
+        if not evidence.lossy and (single := self._single(rows, evidence)):
+            reasons.append(f"{single} long connections never had a second subflow at the origin")
+        return reasons
 
     def _prove_captured(self, evidence: Evidence) -> list[str]:
         if not evidence.connections:
@@ -216,16 +242,19 @@ class Mptcp(Transport):
         )
         if elsewhere:
             reasons.append(f"{elsewhere} connections began on another interface than {self._primary}")
-        single = [
-            row
-            for row in evidence.connections
-            if row["bytes_up"] + row["bytes_down"] >= _LONG_CONNECTION_BYTES
+        if single := self._single(evidence.connections, evidence):
+            reasons.append(f"{single} long connections never had a second subflow")
+        return reasons + self._prove_backup(evidence)
+
+    def _single(self, connections: Iterable[ConnectionRow], evidence: Evidence) -> int:
+        """Return the number of long connections with too few subflows that neither outage nor loss excuses."""
+        story = evidence.disturbances
+        return sum(
+            row["bytes_up"] + row["bytes_down"] >= _LONG_CONNECTION_BYTES
             and row["subflows"] + _unfinished_joins(row, evidence) < self.expected_subflows
             and not (story.outages and story.excuse(self._interfaces, _begin_s(row), _begin_s(row) + row["duration_s"]))
-        ]
-        if single:
-            reasons.append(f"{len(single)} long connections never had a second subflow")
-        return reasons + self._prove_backup(evidence)
+            for row in connections
+        )
 
     def _prove_backup(self, evidence: Evidence) -> list[str]:
         carried = sum(

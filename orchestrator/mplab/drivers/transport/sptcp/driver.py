@@ -12,10 +12,11 @@ from pydantic import BaseModel
 from mplab.base.outages import Disturbances
 from mplab.base.paths import WLAN
 from mplab.drivers.phone.kernel import PhoneFacts
-from mplab.drivers.transport import AgentSettings, Evidence, Transport, TransportDriver
+from mplab.drivers.transport import AgentSettings, Evidence, Transport, TransportDriver, options_as
 from mplab.drivers.transport.single_path import SinglePathTcp
 from mplab.format.captured import SubflowRow
 from mplab.format.palette import GREY
+from mplab.userfiles.experiments.transport import ViaOptions
 
 
 class DefaultRouteTcp(SinglePathTcp):
@@ -23,10 +24,11 @@ class DefaultRouteTcp(SinglePathTcp):
 
     Args:
         interfaces: interface of the phone → its address.
+        direct: see `Transport`.
     """
 
-    def __init__(self, interfaces: Mapping[str, str]) -> None:
-        super().__init__(WLAN, interfaces[WLAN])
+    def __init__(self, interfaces: Mapping[str, str], *, direct: bool = False) -> None:
+        super().__init__(WLAN, interfaces[WLAN], direct=direct)
 
     def agent_settings(self) -> AgentSettings:
         """Return settings for plain TCP sockets that follow the phone's routes."""
@@ -71,11 +73,11 @@ class SptcpDriver(TransportDriver):
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
     ) -> Transport:
         """Return a `DefaultRouteTcp` for one phone; see `TransportDriver`."""
-        return DefaultRouteTcp(interfaces)
+        return DefaultRouteTcp(interfaces, direct=options_as(ViaOptions, options).via == "direct")
 
     def note_on(self, phone: PhoneFacts) -> str:
         """Return "": the agent binds no socket to an interface, so the base class's requirement does not apply."""
         return ""
 
 
-DRIVER = SptcpDriver("sptcp", "TCP over the default route", GREY, "p", paths=(WLAN,))
+DRIVER = SptcpDriver("sptcp", "TCP over the default route", GREY, "p", ViaOptions, paths=(WLAN,))

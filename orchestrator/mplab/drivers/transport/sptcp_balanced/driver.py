@@ -6,6 +6,7 @@ A connection stays on its network. If the network is lost, the connection ends i
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from pydantic import BaseModel
 
@@ -13,6 +14,7 @@ from mplab.base.outages import Disturbances
 from mplab.base.paths import INTERFACES
 from mplab.drivers.transport import AgentSettings, Evidence, Transport, TransportDriver
 from mplab.format.agentlog import ActiveCheck, ConnectionRecord
+from mplab.userfiles.experiments.transport import ViaOptions
 
 _LOOKUPS = "mpflex"
 """Process name in the log for the agent's own DNS lookups; they are not counted, because they take turns separately."""
@@ -105,6 +107,12 @@ class BalancedTcp(Transport):
         return reasons
 
 
+class BalancedOptions(ViaOptions):
+    """Options of ``sptcp-balanced`` in an experiment file."""
+
+    not_direct: ClassVar[str] = "the agent assigns each connection to the next network, and applications cannot"
+
+
 class BalancedDriver(TransportDriver):
     """Driver that opens `BalancedTcp`."""
 
@@ -115,4 +123,4 @@ class BalancedDriver(TransportDriver):
         return BalancedTcp(interfaces)
 
 
-DRIVER = BalancedDriver("sptcp-balanced", "TCP, networks in turn", "#AA4499", "*")
+DRIVER = BalancedDriver("sptcp-balanced", "TCP, networks in turn", "#AA4499", "*", BalancedOptions)

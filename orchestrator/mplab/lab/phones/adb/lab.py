@@ -33,7 +33,7 @@ from mplab.drivers.shaper.owner import Owner, held_machines, undo_directory
 from mplab.drivers.shaper.probe import LinkProbe
 from mplab.drivers.shaper.protocol import HeldMachine
 from mplab.drivers.transport import Transport
-from mplab.drivers.transport.agent import Agent
+from mplab.drivers.transport.direct import Carrier
 from mplab.drivers.ui import BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.sites import DNS_ADDRESS
@@ -94,7 +94,9 @@ class BenchLab(AndroidLab, BaseLab):
         paths = [(path, held[machine.name]) for machine in machines.values() for path in machine.paths_of(name)]
         return AttachedShaper(name, paths, LinkProbe(self.phone, self.endpoints.probe_server))
 
-    def set_up_transport(self, transport: Transport, *, sockets: SocketSettings, logs: Path, undo: UndoStack) -> Agent:
+    def set_up_transport(
+        self, transport: Transport, *, sockets: SocketSettings, logs: Path, undo: UndoStack
+    ) -> Carrier:
         """Prepare phone and proxy for a transport; return the agent. See `Lab`.
 
         Raises:
@@ -108,7 +110,7 @@ class BenchLab(AndroidLab, BaseLab):
         """Return the phone's identity, and the engine, images and configurations of the containers."""
         return {"nodes": [], "routers": {}, "phone": facts_of(self.phone), **self.servers.describe()}
 
-    def capture_points(self) -> list[CapturePoint]:
+    def capture_points(self, *, direct: bool = False) -> list[CapturePoint]:
         """Return the capture points on the phone and at the proxy."""
         return [*capture_points_of(self.phone), self.proxy.capture_point]
 

@@ -51,7 +51,7 @@ class EmulatedLab(AndroidLab, VirtualLab):
         facts = {**facts_of(self.phone), "serial": self._device.serial, "address": self.phone.serial}
         return {**super().describe(), "phone": facts}
 
-    def capture_points(self) -> list[CapturePoint]:
+    def capture_points(self, *, direct: bool = False) -> list[CapturePoint]:
         """Return every capture point of a cell."""
         return [*capture_points_of(self.phone), self.proxy.capture_point]
 

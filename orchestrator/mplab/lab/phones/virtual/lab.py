@@ -6,15 +6,21 @@ first process ends, the kernel removes the namespaces with everything in them.
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel
 
+from mplab.base.counters import parse_netstat
 from mplab.base.deferred import deferred
 from mplab.base.errors import check_each
 from mplab.base.nodes import Node
+from mplab.base.programs import MPTCPIZE, NFT
+from mplab.base.undo import UndoStack
 from mplab.drivers.capture import CapturePoint
 from mplab.drivers.phone import Phone
+from mplab.drivers.phone.buffers import limit_receive_buffer
 from mplab.drivers.phone.netns import NetnsPhone
 from mplab.drivers.phone.sound import SoundCard
 from mplab.drivers.proxy import ServerSettings, driver_of
@@ -22,14 +28,28 @@ from mplab.drivers.proxy.protocol import Servers
 from mplab.drivers.shaper import Shaper
 from mplab.drivers.shaper.driver import BootedMachine, EmulatedNetwork, emulator_driver, inside_driver_of
 from mplab.drivers.shaper.protocol import Emulator
+from mplab.drivers.transport import Transport
+from mplab.drivers.transport.direct import Carrier, DirectRoute
+from mplab.drivers.transport.redirect import direct_nft_rules, nft_rules
 from mplab.drivers.ui import BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
+from mplab.format.captured import ORIGIN_CAPTURE
+from mplab.format.sockets import SocketSettings
 from mplab.lab import topology
 from mplab.lab.base import BaseLab
 from mplab.lab.driver import LabSettings
-from mplab.lab.network import make_network
+from mplab.lab.network import RESOLV_CONF, make_network, resolv_conf
 from mplab.lab.topology import SCRATCH
 from mplab.userfiles.labs.machines import ShapingMachine
+
+
+def multipath_launcher() -> tuple[str, ...]:
+    """Return the words before a command line that turn the program's TCP sockets into Multipath TCP sockets.
+
+    Raises:
+        LabNotReadyError: mptcpize is not installed.
+    """
+    return str(MPTCPIZE.path()), "run"
 
 
 class VirtualLab(BaseLab):
@@ -42,6 +62,7 @@ class VirtualLab(BaseLab):
 
     def __init__(self, settings: LabSettings) -> None:
         super().__init__(settings)
+        self._direct_multipath = settings.direct_multipath
         self._router: BootedMachine | None = None
         self._facts: dict[str, dict[str, str]] = {}
         self._pinned = ""
@@ -63,7 +84,13 @@ class VirtualLab(BaseLab):
 
     def _open_servers(self) -> Servers:
         settings = ServerSettings(
-            self._wanted, SCRATCH, self._logs, self.congestion_control, self.endpoints, interface=topology.PROXY_LAN
+            self._wanted,
+            SCRATCH,
+            self._logs,
+            self.congestion_control,
+            self.endpoints,
+            interface=topology.PROXY_LAN,
+            launcher=multipath_launcher() if self._direct_multipath else (),
         )
         return driver_of(self._use.proxy).open(self._use.proxy, settings)
 
@@ -154,13 +181,64 @@ class VirtualLab(BaseLab):
         """Return the node names; kernel, tc and busybox version of each virtual router; and facts about the servers."""
         return {"nodes": sorted(self.nodes), "routers": self._facts, **self.servers.describe()}
 
-    def capture_points(self) -> list[CapturePoint]:
-        """Return every capture point of a cell."""
-        interfaces = (*topology.PHONE_INTERFACES, "lo")
+    def capture_points(self, *, direct: bool = False) -> list[CapturePoint]:
+        """Return every capture point of a cell. On the direct route nothing passes the phone's loopback. See `Lab`."""
+        interfaces = (*topology.PHONE_INTERFACES, *(() if direct else ("lo",)))
+        origin = CapturePoint(self.nodes["origin"], "wan0", ORIGIN_CAPTURE)
         return [
             *(CapturePoint(self.phone, interface, f"phone-{interface}.pcapng") for interface in interfaces),
-            self.proxy.capture_point,
+            origin if direct else self.proxy.capture_point,
         ]
+
+    def prepare_apps(self, transport: Transport, undo: UndoStack) -> None:
+        """Start the phone's apps with Multipath TCP sockets if the direct route of `transport` needs them. See `Lab`.
+
+        Lookups leave the phone as datagrams, and lost ones are repeated as in `resolv_conf`.
+        """
+        resolv, phone = SCRATCH / RESOLV_CONF, self.phone
+        if not transport.direct or not isinstance(phone, NetnsPhone):
+            super().prepare_apps(transport, undo)
+            return
+        undo.register("phone: lookups by the agent", lambda: resolv.write_text(resolv_conf()))
+        resolv.write_text(resolv_conf(direct=True))
+        launcher = multipath_launcher() if transport.agent_settings().transport == "mptcp" else ()
+        undo.register("phone: as before", lambda: setattr(self, "phone", phone))
+        self.phone = replace(phone, launcher=launcher)
+
+    def set_up_transport(
+        self, transport: Transport, *, sockets: SocketSettings, logs: Path, undo: UndoStack
+    ) -> Carrier:
+        """Prepare the lab for a transport. On the direct route, the proxy's node only forwards packets. See `Lab`."""
+        if not transport.direct:
+            return super().set_up_transport(transport, sockets=sockets, logs=logs, undo=undo)
+        if isinstance(self.phone, NetnsPhone):
+            self.phone = replace(self.phone, congestion_control=sockets.congestion_control)
+        phone, router, origin = self.phone, self.nodes[topology.ROUTER], self.nodes["origin"]
+        plain, chosen = topology.sender_routes(), topology.sender_routes(sockets.congestion_control)
+        undo.register("phone: congestion control of its routes", partial(phone.ip, *plain.phone))
+        phone.ip(*chosen.phone)
+        undo.register("origin: congestion control of its routes", partial(origin.ip, *plain.origin))
+        origin.ip(*chosen.origin)
+        transport.setup(phone, undo)
+        if sockets.receive_buffer_bytes is not None:
+            limit_receive_buffer(phone, sockets.receive_buffer_bytes, undo)
+        device = transport.agent_settings().device
+        for rule in topology.confine_rules(device) if device else ():
+            undo.register(f"phone: no rule {rule}", partial(phone.ip, f"rule del {rule}"))
+            phone.ip(f"rule add {rule}")
+        undo.register("phone: redirect to the agent", lambda: self._filter(nft_rules(topology.PROXY)))
+        self._filter(direct_nft_rules(topology.PROXY))
+        undo.register("router: no route to the origin", lambda: router.ip(f"route del {topology.ROUTER_TO_ORIGIN}"))
+        router.ip(f"route replace {topology.ROUTER_TO_ORIGIN}")
+        return DirectRoute(phone, origin, logs)
+
+    def _filter(self, rules: str) -> None:
+        """Replace the phone's nft rules, in one transaction."""
+        self.nodes["phone"].run([str(NFT.path()), "-f", "-"], stdin=f"delete table ip mplab\n{rules}")
+
+    def origin_counters(self) -> Mapping[str, int]:
+        """Return the kernel's network counters in the origin's node. See `Lab`."""
+        return parse_netstat(self.nodes["origin"].run(["cat", "/proc/net/netstat", "/proc/net/snmp"]).stdout)
 
     def open_ui(
         self,
@@ -184,7 +262,7 @@ class VirtualLab(BaseLab):
             with deferred("slow to import"):
                 from mplab.drivers.ui.firefox_factory import FirefoxUiFactory
             return FirefoxUiFactory(
-                enter=self.nodes[node].prefix,
+                enter=self._prefix(node),
                 network_pid=self.nodes[node].pid,
                 home=self._home(),
                 directory=SCRATCH / f"browser-{node}",
@@ -196,7 +274,7 @@ class VirtualLab(BaseLab):
             from mplab.drivers.ui.factory import ChromiumUiFactory
         return ChromiumUiFactory(
             server_url=self._appium_url(),
-            enter=self.nodes[node].prefix,
+            enter=self._prefix(node),
             home=self._home(),
             directory=SCRATCH / f"browser-{node}",
             screenshots=screenshots,
@@ -206,7 +284,12 @@ class VirtualLab(BaseLab):
 
     def open_sound(self, log: Path) -> SoundCard:
         """Return the phone's sound card, whose context is not yet entered; its programs log to `log`."""
-        return SoundCard(enter=self.nodes["phone"].prefix, directory=SCRATCH / "sound", log=log)
+        return SoundCard(enter=self._prefix("phone"), directory=SCRATCH / "sound", log=log)
+
+    def _prefix(self, node: str) -> list[str]:
+        """Return the words that precede the command line of an app on a node."""
+        phone = self.phone
+        return phone.prefix if node == phone.name and isinstance(phone, NetnsPhone) else self.nodes[node].prefix
 
     def _home(self) -> Path:
         home = SCRATCH / "home"

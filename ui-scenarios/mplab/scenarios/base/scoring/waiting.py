@@ -44,13 +44,17 @@ def wait_of(tables: Mapping[str, pl.DataFrame], folder: Path, direction: Directi
         tables: table ``connections`` of the phone's captures.
         folder: folder of the cell.
         direction: ``up``: the delay at the proxy; ``down``: the delay at the phone.
-        port: TCP port of the server behind the proxy.
+        port: TCP port of the origin's server.
     """
     path = folder / FOLDER / ENDS / "reordering.parquet"
     if not path.is_file():
         return None
     rows = pl.read_parquet(path).filter(pl.col("direction") == direction)
-    own = tables["connections"].filter(pl.col("destination_port") == port)["connection_id"].to_list()
+    own = (
+        tables["connections"]
+        .filter((pl.col("destination_port") == port) | (pl.col("server_port") == port))["connection_id"]
+        .to_list()
+    )
     if own:
         return _weighted(rows.filter(pl.col("connection_id").is_in(own)))
     within = _weighted(rows)
