@@ -59,17 +59,19 @@ def test_the_link_examples_are_good(catalog: Catalog) -> None:
     traces.mkdir()
     for name in ("driving-lte.down", "driving-lte.up"):
         (traces / name).write_text("5\n", encoding="utf-8")
-    whole, directions, on_top, sweep, changes = LINK_EXAMPLES
+    whole, directions, _queues_of_an_experiment, middlebox, on_top, sweep, changes = LINK_EXAMPLES
     for name, text in (
         ("whole", whole),
         ("directions", directions),
         ("on-top", on_top),
+        ("middlebox", f"extends: whole\n{middlebox}"),
         ("sweep", whole + sweep),
         ("changes", whole + changes),
     ):
         (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
     assert load_link("whole", folder).title == "Typical WiFi and LTE"
     assert load_link("directions", folder).wifi.up.delay_ms == 12.0
+    assert set(load_link("middlebox", folder).stripped) == {"rmnet0"}
     assert load_link("on-top", folder).wifi.up.loss == 1.0
     assert [link.lte.rtt_ms for link in load_links("sweep", folder)] == [20.0, *(50.0 * step for step in range(1, 11))]
     assert len(load_link("changes", folder).changes) == 10 + 1 + 2 + 2 + 2
