@@ -346,12 +346,13 @@ def test_the_csv_files_hold_the_numbers(three: Path) -> None:
     with (three / "report" / "data" / "statistics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     groups = summary_json(three)["metrics"]
-    assert len(rows) == sum(len(group["transports"]) for group in groups)
+    assert len(rows) == sum(series["n"] > 0 for group in groups for series in group["transports"])
     first = groups[0]["transports"][0]
     assert float(rows[0]["median"]) == first["median"]
     assert rows[0]["n"] == "3"
     with (three / "report" / "data" / "values.csv").open(newline="") as file:
-        assert sum(1 for _ in csv.DictReader(file)) == 9 * 7
+        own = [row for row in csv.DictReader(file) if row["metric"] in {"time", "goodput", "flows"}]
+    assert len(own) == 9 * 7
 
 
 def test_each_contrast_has_a_row_of_its_own(three: Path) -> None:
