@@ -1,4 +1,4 @@
-"""Draw headline metrics, and the share of each path, over a swept quantity: a line per transport."""
+"""Draw headline and claimed metrics, and the share of each path, over a swept quantity: a line per transport."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ from mplab.analysis.figures.style import (
     title_below,
 )
 from mplab.analysis.metric import Labels
-from mplab.analysis.statistics.effects import Interval
+from mplab.analysis.statistics.effects import Interval, seed_of
+from mplab.analysis.statistics.pooled import Summary, estimate
 from mplab.analysis.statistics.summaries import Analysis, Group
 from mplab.analysis.statistics.sweep import Sweep, sweep_of
 from mplab.analysis.text import slug
@@ -31,6 +32,7 @@ from mplab.format.experiment import TransportRecord
 from mplab.format.link import interface_title
 
 TITLE = "Course over the link conditions"
+_MEANING = {"median": "Median of the cells", "mean": "Mean of all values", "pooled": "Median of all values"}
 COLUMNS = ("scenario", "metric", "unit", "labels", "transport", "link", "x", "n", "value", "low", "high")
 
 
@@ -42,7 +44,7 @@ class SweepPoint:
         link: name of the link condition.
         x: value of the swept quantity.
         n: number of cells.
-        value: median of the cells, or mean of their shares.
+        value: statistic of the claims on the metric, or mean of their shares.
         interval: interval around ``value``, or None.
     """
 
@@ -62,36 +64,39 @@ class SweepFacet:
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield a drawing for each scenario and headline metric, and one for each scenario and path with shares of bytes.
+    """Yield a drawing for each scenario and metric, and one for each scenario with shares of bytes.
 
-    Nothing is yielded unless the link conditions of the run are a sweep (`sweep_of`).
+    The metrics are the headline metrics, and those of the experiment's claims that do not come from traces. Nothing is yielded unless the link conditions of the run are a sweep (`sweep_of`).
     """
     sweep = sweep_of(analysis.run.manifest.experiment.links)
     if sweep is None:
         return
+    claimed = {claim.metric: claim.statistic for claim in analysis.run.manifest.experiment.claims}
     by_metric: dict[tuple[str, str], list[Group]] = {}
     for group in analysis.groups:
-        if group.metric.headline:
+        if group.metric.headline or group.metric.name in claimed:
             by_metric.setdefault((group.scenario, group.metric.name), []).append(group)
-    for (scenario, metric), groups in by_metric.items():
-        yield from _of_metric(sweep, scenario, metric, groups)
+    for (_, metric), groups in by_metric.items():
+        yield from _of_metric(analysis, sweep, groups, claimed.get(metric, "median"))
     for scenario in dict.fromkeys(share.scenario for share in analysis.shares):
         yield from _of_shares(analysis, sweep, scenario)
 
 
-def _of_metric(sweep: Sweep, scenario: str, name: str, groups: Sequence[Group]) -> Iterator[Drawing]:
-    metric = groups[0].metric
+def _of_metric(analysis: Analysis, sweep: Sweep, groups: Sequence[Group], summary: Summary) -> Iterator[Drawing]:
+    scenario, metric = groups[0].scenario, groups[0].metric
+    name = metric.name
+    seed = analysis.run.manifest.experiment.seed
     facets = [
         facet
         for labels in dict.fromkeys(group.labels for group in groups)
-        if (facet := _facet(sweep, labels, [group for group in groups if group.labels == labels])) is not None
+        if (facet := _facet(sweep, labels, [g for g in groups if g.labels == labels], summary, seed)) is not None
     ]
     for stem, page in paged(slug(scenario, name), facets, "sweep"):
         yield Drawing(
             stem=stem,
             section="gain",
             title=f"{scenario}: {metric.title.lower()} by {_inside(sweep.title)}",
-            caption=f"Median of the cells with its 95 % interval. {direction(metric)}".strip(),
+            caption=f"{_MEANING[summary]} with its 95 % interval. {direction(metric)}".strip(),
             svg=_svg(sweep, page, stem, f"{scenario} · {metric.title}", axis_title(metric)),
             columns=COLUMNS,
             rows=list(_rows(scenario, name, metric.unit, page)),
@@ -100,16 +105,16 @@ def _of_metric(sweep: Sweep, scenario: str, name: str, groups: Sequence[Group]) 
         )
 
 
-def _facet(sweep: Sweep, labels: Labels, groups: Sequence[Group]) -> SweepFacet | None:
+def _facet(sweep: Sweep, labels: Labels, groups: Sequence[Group], summary: Summary, seed: int) -> SweepFacet | None:
     by_link = {group.link: group for group in groups}
     transports = {s.transport.label: s.transport for group in groups for s in group.measured}
     lines = []
     for label, transport in transports.items():
-        points = [
-            SweepPoint(link, x, d.n, d.median, d.interval)
-            for link, x in sweep.positions.items()
-            if (group := by_link.get(link)) and (series := group.of(label)) and (d := series.description)
-        ]
+        points = []
+        for link, x in sweep.positions.items():
+            if (group := by_link.get(link)) is not None and (series := group.of(label)) is not None:
+                found = estimate(series.by_cell, summary, seed_of(seed, "sweep", *group.key, label))
+                points.append(SweepPoint(link, x, found.cells, found.value, found.interval))
         lines.append((transport, tuple(points)))
     return SweepFacet(" · ".join(value for _, value in labels), tuple(lines)) if lines else None
 
