@@ -10,8 +10,8 @@ from typing import Any
 from mplab.base.files import explained, replace
 from mplab.base.places import EXPERIMENTS
 from mplab.run.planning import PlannedRun, load, plan_experiment
+from mplab.userfiles.experiments.layers import merged, read_layers
 from mplab.userfiles.papers.paper import Catalogue, Form, RowFile
-from mplab.userfiles.strict.yaml import load_yaml
 
 TAG = "papers-"
 """Start of the tag of a run in one of the forms: ``papers-quick``."""
@@ -94,7 +94,7 @@ def write_form(experiment: str, form: Form, keys: Mapping[str, Any], folder: Pat
         MplabError: the file cannot be written.
     """
     base = EXPERIMENTS / f"{experiment}.yaml"
-    data = load_yaml(base).data
+    data = merged(read_layers(base)).data
     own = {
         "mplab": 1,
         "name": experiment,

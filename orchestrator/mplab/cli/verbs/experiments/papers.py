@@ -35,7 +35,7 @@ NamesArgument = Annotated[
 ]
 QuickOption = Annotated[
     bool,
-    typer.Option("--quick/--full", help="Use the quick form (about 90 minutes for all) or the full form of each run."),
+    typer.Option("--quick/--full", help="Use the quick form (about two hours for all) or the full form of each run."),
 ]
 PartTimeOption = Annotated[
     str,
