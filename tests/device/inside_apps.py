@@ -37,7 +37,7 @@ from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.android import AndroidSettings
 from mplab.drivers.ui.dialogs import load_dialogs
 from mplab.drivers.ui.uiautomator2 import uiautomator2_session
-from mplab.format.sites import Variant
+from mplab.format.sites import SiteVariant
 from mplab.lab.catalog import load_android_scenario
 from mplab.lab.devtools import open_devtools
 from mplab.scenarios.base import Context
@@ -173,7 +173,7 @@ def open_lab(folder: Path) -> Iterator[Lab]:
         hosts = SCRATCH / "hosts"
         with hosts.open("a") as file:
             for site in origin.index:
-                pairs = zip(site.addresses(Variant()), site.host_names(Variant()), strict=True)
+                pairs = zip(site.addresses(SiteVariant()), site.host_names(SiteVariant()), strict=True)
                 file.writelines(f"{address} {name}\n" for address, name in pairs)
         logs = folder / "logs"
         origin.start(node, logs)

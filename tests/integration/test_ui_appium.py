@@ -43,7 +43,7 @@ from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.factory import ChromiumUiFactory
 from mplab.drivers.ui.state import prove_clean
 from mplab.format.selector import Selector
-from mplab.format.sites import DNS_ADDRESS, NETWORK, Variant
+from mplab.format.sites import DNS_ADDRESS, NETWORK, SiteVariant
 from mplab.lab.catalog import load_scenario
 from mplab.scenarios.base import Context
 from mplab.scenarios.base.protocol import Tools
@@ -220,7 +220,7 @@ else:
 
     def test_steps(open_ui: ChromiumUiFactory, origin: Origin, tmp_path: Path) -> None:
         with open_ui() as ui:
-            ui.open(Variant().url("search"))
+            ui.open(SiteVariant().url("search"))
             assert ui.read(Selector("css", "h1")) == "Search"
             ui.wait(Selector("text", "Search"))
             ui.evaluate("document.body.insertAdjacentHTML('afterbegin', '<input id=i><a id=a href=\"data:,x\">go</a>')")
@@ -242,7 +242,7 @@ else:
     ) -> None:
         path = tmp_path / "console.jsonl"
         with dataclasses.replace(open_ui, console=ConsoleLog(path))() as ui:
-            ui.open(Variant().url("search"))
+            ui.open(SiteVariant().url("search"))
             ui.evaluate("document.body.insertAdjacentHTML('afterbegin', '<input id=i>')")
             ui.type(Selector("id", "i"), "open-sesame", secret=True)
             assert ui.evaluate("return document.getElementById('i').value.length") == len("open-sesame")
@@ -271,7 +271,7 @@ else:
         pids = []
         for _ in range(2):
             with open_ui() as ui:
-                ui.open(Variant().url("search"))
+                ui.open(SiteVariant().url("search"))
                 assert ui.evaluate("const old = localStorage.x; localStorage.x = 1; return old ?? null") is None
                 pids.append(ui.browser_pid)
         assert pids[0] != pids[1]
@@ -333,17 +333,17 @@ else:
             killer = threading.Thread(target=_kill_during_load, args=(ui, origin.access_log))
             killer.start()
             with pytest.raises(StepError, match="the browser has ended"):
-                _load_for_ever(ui, Variant("h1").url("news-1"))
+                _load_for_ever(ui, SiteVariant("h1").url("news-1"))
             killer.join()
         assert time.monotonic() - started < 60  # The step ends before the time limits of further pages.
         assert list(open_ui.directory.iterdir()) == []
         with open_ui() as ui:
-            ui.open(Variant().url("search"))
+            ui.open(SiteVariant().url("search"))
 
     def test_the_browser_asks_for_nothing_but_the_page(open_ui: ChromiumUiFactory, origin: Origin) -> None:
         before = len(origin.access_log.read_text().splitlines())
         with open_ui() as ui:
-            ui.open(Variant("h1").url("wiki"))
+            ui.open(SiteVariant("h1").url("wiki"))
         after = len(origin.access_log.read_text().splitlines())
         assert after - before == len(origin.index.site("wiki").objects)
 

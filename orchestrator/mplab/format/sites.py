@@ -46,7 +46,7 @@ _NEAR_ROWS = 32
 
 
 @dataclass(frozen=True)
-class Variant:
+class SiteVariant:
     """One of the ways in which the origin serves every site. All variants have the same objects.
 
     Attributes:
@@ -89,7 +89,7 @@ class Variant:
         return _LETTERS[self.addresses, self.origin_rtt]
 
 
-VARIANTS: tuple[Variant, ...] = tuple(Variant(http, *letter) for letter in _LETTERS for http in _PROTOCOLS)
+VARIANTS: tuple[SiteVariant, ...] = tuple(SiteVariant(http, *letter) for letter in _LETTERS for http in _PROTOCOLS)
 
 Kind = Literal["page", "frame", "data", "css", "js", "image"]
 """``page``: the HTML document; ``frame``: HTML in an iframe; ``data``: JSON fetched by a script."""
@@ -167,11 +167,11 @@ class BuiltSite:
     hosts: tuple[str, ...]
     objects: tuple[SiteObject, ...]
 
-    def host_names(self, variant: Variant) -> list[str]:
+    def host_names(self, variant: SiteVariant) -> list[str]:
         """Return the full names of all hosts."""
         return [variant.host_name(host, self.slug) for host in self.hosts]
 
-    def addresses(self, variant: Variant) -> list[str]:
+    def addresses(self, variant: SiteVariant) -> list[str]:
         """Return the addresses of `host_names`, in the same order."""
         return variant.addresses_of(self.row, len(self.hosts))
 

@@ -14,13 +14,13 @@ from PIL import Image
 
 from mplab.drivers.origin.cache import build_sites
 from mplab.drivers.origin.generate import OBJECTS_ELEMENT, share_out
-from mplab.format.sites import VARIANTS, BuiltSite, SiteIndex, Variant, load_sites
+from mplab.format.sites import VARIANTS, BuiltSite, SiteIndex, SiteVariant, load_sites
 
 REFERENCE = re.compile(r"//([a-z0-9.-]+\.lab)(/[a-z]/[0-9]+\.[a-z]+)")
 FETCHED = re.compile(r'"(/d/[0-9]+\.json)"')
 
 
-def content(index: SiteIndex, site: BuiltSite, variant: Variant, host: str, path: str) -> bytes:
+def content(index: SiteIndex, site: BuiltSite, variant: SiteVariant, host: str, path: str) -> bytes:
     name = path.removeprefix("/") or "index.html"
     return (index.root / variant.host_name(host, site.slug) / name).read_bytes()
 
@@ -40,14 +40,14 @@ def test_kinds_are_those_of_the_table(index: SiteIndex) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_files_have_the_size_that_the_index_says(index: SiteIndex, variant: Variant) -> None:
+def test_files_have_the_size_that_the_index_says(index: SiteIndex, variant: SiteVariant) -> None:
     for site in index:
         for item in site.objects:
             assert len(content(index, site, variant, item.host, item.path)) == item.size_bytes
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_every_object_is_referred_to_once_and_every_reference_exists(index: SiteIndex, variant: Variant) -> None:
+def test_every_object_is_referred_to_once_and_every_reference_exists(index: SiteIndex, variant: SiteVariant) -> None:
     for site in index:
         references: Counter[tuple[str, str]] = Counter()
         for item in site.objects:
@@ -62,7 +62,7 @@ def test_every_object_is_referred_to_once_and_every_reference_exists(index: Site
 
 def test_a_page_lists_its_objects(index: SiteIndex) -> None:
     for site in index:
-        text = content(index, site, Variant("h1"), "www", "/").decode()
+        text = content(index, site, SiteVariant("h1"), "www", "/").decode()
         listing = re.search(rf'id="{OBJECTS_ELEMENT}">(.*?)</script>', text)
         assert listing is not None
         listed = {(host, path, size) for host, paths in json.loads(listing[1]).items() for path, size in paths.items()}
@@ -87,7 +87,7 @@ def test_images_decode(index: SiteIndex) -> None:
     site = index.site("wiki")
     for item in site.objects:
         if item.kind == "image":
-            with Image.open(io.BytesIO(content(index, site, Variant(), item.host, item.path))) as image:
+            with Image.open(io.BytesIO(content(index, site, SiteVariant(), item.host, item.path))) as image:
                 image.load()
                 assert image.format == "PNG"
                 assert image.width >= 32
@@ -98,7 +98,7 @@ def test_data_is_json(index: SiteIndex) -> None:
     data = [item for item in site.objects if item.kind == "data"]
     assert data
     for item in data:
-        assert list(json.loads(content(index, site, Variant(), item.host, item.path))) == ["d"]
+        assert list(json.loads(content(index, site, SiteVariant(), item.host, item.path))) == ["d"]
 
 
 def test_sizes_have_a_heavy_tail(index: SiteIndex) -> None:
@@ -111,8 +111,8 @@ def test_the_same_seed_gives_the_same_bytes(index: SiteIndex, tmp_path: Path) ->
     assert again.sites == index.sites
     for site in list(index)[:5]:
         for item in site.objects:
-            assert content(index, site, Variant(), item.host, item.path) == content(
-                again, site, Variant(), item.host, item.path
+            assert content(index, site, SiteVariant(), item.host, item.path) == content(
+                again, site, SiteVariant(), item.host, item.path
             )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from mplab.base.places import ROOT
-from mplab.format.sites import VARIANTS, SiteIndex, Variant, delay_by_prefix, load_sites
+from mplab.format.sites import VARIANTS, SiteIndex, SiteVariant, delay_by_prefix, load_sites
 
 ROWS = {1: ("news-1", 188, 4450.8, 20.9), 10: ("wiki", 28, 601.2, 8.7), 25: ("market", 49, 2032.8, 2.97)}
 
@@ -53,17 +53,17 @@ def test_one_address_for_all_host_names(index: SiteIndex) -> None:
 @pytest.mark.parametrize(
     ("variant", "name", "address"),
     [
-        (Variant(), "img1.wiki.lab", "10.65.10.3"),
-        (Variant("h1"), "img1.wiki.h1.lab", "10.65.10.131"),
-        (Variant("h2", "several", "none"), "img1.wiki.n2.lab", "10.65.42.3"),
-        (Variant("h1", "several", "none"), "img1.wiki.n1.lab", "10.65.42.131"),
-        (Variant("h2", "one"), "img1.wiki.o2.lab", "10.65.10.100"),
-        (Variant("h1", "one"), "img1.wiki.o1.lab", "10.65.10.228"),
-        (Variant("h2", "one", "none"), "img1.wiki.b2.lab", "10.65.42.100"),
-        (Variant("h1", "one", "none"), "img1.wiki.b1.lab", "10.65.42.228"),
+        (SiteVariant(), "img1.wiki.lab", "10.65.10.3"),
+        (SiteVariant("h1"), "img1.wiki.h1.lab", "10.65.10.131"),
+        (SiteVariant("h2", "several", "none"), "img1.wiki.n2.lab", "10.65.42.3"),
+        (SiteVariant("h1", "several", "none"), "img1.wiki.n1.lab", "10.65.42.131"),
+        (SiteVariant("h2", "one"), "img1.wiki.o2.lab", "10.65.10.100"),
+        (SiteVariant("h1", "one"), "img1.wiki.o1.lab", "10.65.10.228"),
+        (SiteVariant("h2", "one", "none"), "img1.wiki.b2.lab", "10.65.42.100"),
+        (SiteVariant("h1", "one", "none"), "img1.wiki.b1.lab", "10.65.42.228"),
     ],
 )
-def test_names_and_addresses_of_variants(index: SiteIndex, variant: Variant, name: str, address: str) -> None:
+def test_names_and_addresses_of_variants(index: SiteIndex, variant: SiteVariant, name: str, address: str) -> None:
     wiki = index.site("wiki")
     position = wiki.hosts.index("img1")
     assert (wiki.host_names(variant)[position], wiki.addresses(variant)[position]) == (name, address)
@@ -81,7 +81,7 @@ def test_addresses_without_round_trip_time_have_no_delay(index: SiteIndex) -> No
 
 
 def test_no_name_is_longer_than_those_of_http1() -> None:
-    assert max(len(variant.suffix) for variant in VARIANTS) == len(Variant("h1").suffix)
+    assert max(len(variant.suffix) for variant in VARIANTS) == len(SiteVariant("h1").suffix)
 
 
 def test_the_manual_shows_the_same_table() -> None:

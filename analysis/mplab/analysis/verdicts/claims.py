@@ -17,7 +17,7 @@ from mplab.analysis.metric import Labels, Metric, label_sort_key
 from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.summaries import Analysis, Series
 from mplab.analysis.verdicts.correction import correct
-from mplab.analysis.verdicts.estimates import Estimate, Estimator, Place, UnmeasuredError
+from mplab.analysis.verdicts.estimates import ClaimEstimate, Estimator, Place, UnmeasuredError
 from mplab.analysis.verdicts.judging import (
     VERDICTS,
     Null,
@@ -233,7 +233,7 @@ def _finding(estimator: Estimator, claim: Claim, place: Place) -> ClaimFinding:
     )
 
 
-def _judged(claim: Claim, estimate: Estimate) -> tuple[Verdict, bool]:
+def _judged(claim: Claim, estimate: ClaimEstimate) -> tuple[Verdict, bool]:
     bounds = estimate.bounds
     trend = claim.trend.form if claim.trend is not None else ""
     if trend == "crossover":

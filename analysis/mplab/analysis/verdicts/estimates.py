@@ -38,7 +38,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ClaimEstimate:
     """The quantity of a claim in one group; see `mplab.analysis.verdicts.claims.ClaimFinding`.
 
     ``opposite``: the transport is worse at the first point of a trend and better at the last one.
@@ -90,8 +90,8 @@ class _Quantity:
     beside: Sequence[_Sample]
     compared: bool
 
-    def estimate(self, confidence: float, p: float | None, null: Null) -> Estimate:
-        return Estimate(
+    def estimate(self, confidence: float, p: float | None, null: Null) -> ClaimEstimate:
+        return ClaimEstimate(
             self.value,
             percentile_interval(self.drawn, confidence),
             self.bounds,
@@ -127,7 +127,7 @@ class Estimator:
         """Return the labels of a metric that have values, in a scenario under a link condition."""
         return [group.labels for group in self._groups.get((scenario, link, metric), ())]
 
-    def estimate(self, claim: Claim, metric: Metric, place: Place) -> Estimate:
+    def estimate(self, claim: Claim, metric: Metric, place: Place) -> ClaimEstimate:
         """Return the quantity of a claim in one group. Raises `UnmeasuredError`."""
         if claim.claimed is None:
             raise UnmeasuredError("the claim has no number")
@@ -143,7 +143,7 @@ class Estimator:
 
     def _compared(
         self, claim: Claim, metric: Metric, mine: _Sample, others: Sequence[_Sample], claimed: ClaimedRange
-    ) -> Estimate:
+    ) -> ClaimEstimate:
         sign = -1.0 if metric.better == "lower" and claim.kind == "gain" else 1.0
         best = _best(metric, others)
         base = best.statistic
@@ -168,7 +168,7 @@ class Estimator:
         smallest = self.analysis.run.manifest.experiment.smallest_effect
         return 100 * smallest_effect(metric, reference, smallest) / abs(reference)
 
-    def _trend(self, claim: Claim, metric: Metric, place: Place, claimed: ClaimedRange) -> Estimate:
+    def _trend(self, claim: Claim, metric: Metric, place: Place, claimed: ClaimedRange) -> ClaimEstimate:
         trend = claim.trend
         if trend is None:
             raise UnmeasuredError("the claim has no trend")
@@ -206,7 +206,7 @@ class Estimator:
         ordered = sorted(wanted, key=lambda value: label_sort_key(((name, value),)))
         return [(link, (*place.labels, (name, value))) for value in ordered]
 
-    def _correlation(self, claim: Claim, metric: Metric, place: Place, claimed: ClaimedRange) -> Estimate:
+    def _correlation(self, claim: Claim, metric: Metric, place: Place, claimed: ClaimedRange) -> ClaimEstimate:
         other = self.metric(claim.other_metric)
         if other is None:
             raise UnmeasuredError(f"no cell has a value of {claim.other_metric}")
@@ -234,7 +234,7 @@ class Estimator:
         bounds = bounds_of(claimed, 0.0)
         p, null = _p_of_effect(value, drawn, bounds, least_p(len(pairs)))
         interval = percentile_interval(drawn)
-        return Estimate(value, interval, bounds, "", series, None, (len(pairs),), len(pairs), p, null)
+        return ClaimEstimate(value, interval, bounds, "", series, None, (len(pairs),), len(pairs), p, null)
 
     def _others(self, claim: Claim, metric: Metric, where: tuple[str, str], labels: Labels) -> list[_Sample]:
         there = (claim.against_scenario or where[0], claim.against_link or where[1])
@@ -284,7 +284,7 @@ def _is_about(claim: Claim, labels: Labels, wanted: Labels) -> bool:
     return allowed and sorted(kept) == sorted(wanted)
 
 
-def _valued(metric: Metric, mine: _Sample, claimed: ClaimedRange) -> Estimate:
+def _valued(metric: Metric, mine: _Sample, claimed: ClaimedRange) -> ClaimEstimate:
     factor = in_unit(1.0, metric.unit, claimed.unit)
     if factor is None:
         raise UnmeasuredError(
@@ -294,15 +294,17 @@ def _valued(metric: Metric, mine: _Sample, claimed: ClaimedRange) -> Estimate:
     drawn = mine.drawn * factor if mine.drawn is not None else None
     p = _p_inside(value, drawn, bounds, least_p(mine.n))
     series, interval = mine.series, percentile_interval(drawn)
-    return Estimate(value, interval, bounds, claimed.unit, series, None, (mine.n,), mine.values, p, "inside the range")
+    return ClaimEstimate(
+        value, interval, bounds, claimed.unit, series, None, (mine.n,), mine.values, p, "inside the range"
+    )
 
 
-def _effect(quantity: _Quantity) -> Estimate:
+def _effect(quantity: _Quantity) -> ClaimEstimate:
     p, null = _p_of_effect(quantity.value, quantity.drawn, quantity.bounds, quantity.least_p)
     return quantity.estimate(CONFIDENCE, p, null)
 
 
-def _equivalence(quantity: _Quantity) -> Estimate:
+def _equivalence(quantity: _Quantity) -> ClaimEstimate:
     """Return the estimate of a difference within a margin: two one-sided tests at 5 % (Schuirmann 1987)."""
     drawn, bounds, least = quantity.drawn, quantity.bounds, quantity.least_p
     tails = (tail(drawn, least, above=bounds.high), tail(drawn, least, below=bounds.low))
@@ -341,7 +343,7 @@ def _change(values: Sample, at: Sample) -> Sample:
 
 def _crossover(
     metric: Metric, at: Sample, mine: Sequence[_Sample], others: Sequence[Sequence[_Sample]], claimed: ClaimedRange
-) -> Estimate:
+) -> ClaimEstimate:
     """Return the position at which the transport stops being better than the best of the others."""
     sign = -1.0 if metric.better != "higher" else 1.0
     leads = [sign * (own.statistic - _best(metric, beside).statistic) for own, beside in zip(mine, others, strict=True)]
@@ -355,7 +357,7 @@ def _crossover(
     if drawn is not None:
         least = least_p(mine[0].n, others[0][0].n)
         p = max(least, (1 + int((~np.isfinite(drawn)).sum())) / (1 + len(drawn)))
-    return Estimate(
+    return ClaimEstimate(
         position if math.isfinite(position) else None,
         percentile_interval(drawn),
         bounds_of(claimed, 0.0),

@@ -18,7 +18,7 @@ from mplab.format.sites import (
     VARIANTS,
     BuiltSite,
     SiteIndex,
-    Variant,
+    SiteVariant,
 )
 
 ACCESS_LOG, ERROR_LOG = "access.jsonl", "nginx-error.log"
@@ -73,7 +73,7 @@ def nginx_conf(
         prefix: folder for everything that nginx writes.
         index: the generated sites.
         files: folder of the files to download.
-        certificates: name of a certificate (`Variant.certificate`) → file with key and certificate chain.
+        certificates: name of a certificate (`SiteVariant.certificate`) → file with key and certificate chain.
         version: version of nginx.
         servers: additional ``server`` blocks.
         installed: translates paths of this machine into paths where nginx runs.
@@ -126,7 +126,7 @@ def records(index: SiteIndex) -> list[tuple[str, str]]:
     return pairs
 
 
-def _block(site: BuiltSite, variant: Variant, certificate: str) -> ServerBlock:
+def _block(site: BuiltSite, variant: SiteVariant, certificate: str) -> ServerBlock:
     # The HTTP/2 sites share the wildcard address; nginx prefers the more specific addresses of the HTTP/1.1 sites.
     addresses: Sequence[str] = ["0.0.0.0"] if variant.http == "h2" else site.addresses(variant)  # noqa: S104
     return ServerBlock(

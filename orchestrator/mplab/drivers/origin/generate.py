@@ -9,7 +9,7 @@ import numpy as np
 
 from mplab.drivers.origin import content
 from mplab.drivers.origin.structure import Planned, plan_objects
-from mplab.format.sites import VARIANTS, BuiltSite, Site, SiteObject, Variant
+from mplab.format.sites import VARIANTS, BuiltSite, Site, SiteObject, SiteVariant
 
 OBJECTS_ELEMENT = "mplab-objects"
 """Id of the JSON element in which a page lists its objects: ``{host label: {path: bytes}}``."""
@@ -27,7 +27,7 @@ _FORCE_STYLE = "<script>document.body.offsetHeight</script>"
 class Renderer:
     """Generates the content of one site's objects for one variant. Only the host names in the content depend on it."""
 
-    def __init__(self, site: Site, planned: Sequence[Planned], variant: Variant) -> None:
+    def __init__(self, site: Site, planned: Sequence[Planned], variant: SiteVariant) -> None:
         self._site, self._planned, self._variant = site, planned, variant
 
     def refers(self, item: Planned) -> bool:

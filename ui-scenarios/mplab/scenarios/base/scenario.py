@@ -3,9 +3,9 @@
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from mplab.base.programs import Program
 from mplab.scenarios.base.protocol import Context
@@ -19,9 +19,19 @@ class Parameters(BaseModel):
 
     Quantities use the types of ``mplab.format.units`` (``SizeBytes``, ``DurationS``, …), which read ``"1 MB"``
     and ``"30 s"``.
+
+    Attributes:
+        later: names of parameters that were added after the first version of the scenario. Manifests and hashes of
+            cells leave them out if they have their defaults, so that cells of older runs keep their hashes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    later: ClassVar[frozenset[str]] = frozenset()
+
+    @model_serializer(mode="wrap")
+    def _as_recorded(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        defaults = {name: item.default for name, item in type(self).model_fields.items() if name in self.later}
+        return {name: value for name, value in dump(self).items() if name not in defaults or value != defaults[name]}
 
 
 ParametersT = TypeVar("ParametersT", bound=BaseModel)

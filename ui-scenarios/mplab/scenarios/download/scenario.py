@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -72,6 +72,8 @@ class FlowGroup(BaseModel):
 
 class DownloadParameters(Parameters):
     """Parameters of the scenario `download`."""
+
+    later: ClassVar[frozenset[str]] = frozenset({"repeat"})
 
     sizes: tuple[Size, ...] = Field(
         (10_000, 100_000, 1_000_000, 10_000_000),

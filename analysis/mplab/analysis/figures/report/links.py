@@ -86,7 +86,7 @@ def _svg(analysis: Analysis, probes: list[Measurement]) -> str:
 
 
 def _points(canvas: Canvas, axes: Axes, row: int, points: list[Measurement]) -> None:
-    offsets = np.linspace(-POINT_SPREAD, POINT_SPREAD, len(points)) if len(points) > 1 else [0.0]
+    offsets = np.linspace(-POINT_SPREAD, POINT_SPREAD, len(points)) if len(points) > 1 else [0.0] * len(points)
     for ok in (True, False):
         places = [(float(row + at), point) for at, point in zip(offsets, points, strict=True) if ok == _is_ok(point)]
         if not places:

@@ -6,13 +6,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import ClassVar, Literal, Self, get_args
 
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from mplab.base.errors import StepError
 from mplab.drivers.ui import BrowserUi, Event, Instrumented
-from mplab.format.sites import Addresses, OriginRtt, Protocol, Variant, load_sites
+from mplab.format.sites import Addresses, OriginRtt, Protocol, SiteVariant, load_sites
 from mplab.scenarios.base.pages.loaded import (
     PROBE_SCRIPT,
     Timings,
@@ -64,8 +64,6 @@ MAX_TEST_S = 120.0
 """Smallest time limit of a test, s: the longest test of an app in baerts2015 §4.3."""
 ALPN: Mapping[str, str] = {"h2": "h2", "h1": "http/1.1"}
 
-_LATER = ("tls", "addresses", "origin_rtt", "browser")
-"""Parameters that were added later. Manifests and hashes of cells leave them out if they have their defaults."""
 _USUAL_KBPS, _USUAL_RTT_S, _ROUND_TRIPS = 7000.0, 0.06, 8
 _START_S = {"chromium": 1.5, "firefox": 4.0}
 """Browser → usual start time, s."""
@@ -75,6 +73,8 @@ _PAGE_S = {"chromium": 0.3, "firefox": 0.5}
 
 class PagesParameters(Parameters, ABC):
     """Parameters of every scenario that loads pages. A subclass adds the pause after each page."""
+
+    later: ClassVar[frozenset[str]] = frozenset({"tls", "addresses", "origin_rtt", "browser"})
 
     sites: tuple[Slug, ...] = Field(
         SLUGS, min_length=1, description="Sites to load, of han2015 table 1, in random order."
@@ -105,16 +105,10 @@ class PagesParameters(Parameters, ABC):
             raise ValueError("tls: false needs 'http: h1': browsers speak HTTP/2 only over TLS")
         return self
 
-    @model_serializer(mode="wrap")
-    def _as_recorded(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the parameters for the manifest. Cells without later parameters keep the hashes of older runs."""
-        defaults = {name: item.default for name, item in type(self).model_fields.items() if name in _LATER}
-        return {name: value for name, value in dump(self).items() if name not in defaults or value != defaults[name]}
-
     @property
-    def variant(self) -> Variant:
+    def variant(self) -> SiteVariant:
         """Return the variant of the sites that is loaded."""
-        return Variant(self.http, self.addresses, self.origin_rtt)
+        return SiteVariant(self.http, self.addresses, self.origin_rtt)
 
     @property
     def scheme(self) -> Literal["https", "http"]:

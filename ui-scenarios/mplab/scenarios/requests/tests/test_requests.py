@@ -11,7 +11,7 @@ from mplab.base.errors import StepError
 from mplab.base.machine import CommandResult
 from mplab.drivers.origin.cache import DEFAULT_SEED
 from mplab.drivers.origin.generate import build_site
-from mplab.format.sites import Variant, load_sites
+from mplab.format.sites import SiteVariant, load_sites
 from mplab.scenarios.requests import curl
 from mplab.scenarios.requests.scenario import SCENARIO, RequestsParameters
 from mplab.scenarios.requests.scores import score
@@ -83,7 +83,7 @@ def test_the_site_has_the_object(tmp_path: Path) -> None:
     (target,) = [
         item
         for item in built.objects
-        if (Variant().host_name(item.host, built.slug), item.path) == (curl.HOST, curl.PATH)
+        if (SiteVariant().host_name(item.host, built.slug), item.path) == (curl.HOST, curl.PATH)
     ]
     assert target.size_bytes >= 40_000
 
