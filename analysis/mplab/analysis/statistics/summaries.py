@@ -100,7 +100,7 @@ class Series:
 
     @property
     def by_cell(self) -> list[tuple[float, ...]]:
-        """Return all values of each cell, for the functions of `mplab.analysis.statistics.pooled`."""
+        """Return all values of each cell, for the functions of `mplab.analysis.statistics.resampling`."""
         return [value.values for value in self.values]
 
     @property

@@ -1,6 +1,6 @@
 """Estimate the quantities of claims, such as a gain or a trend, with their intervals and tests.
 
-All intervals are percentile bootstrap intervals in which the cell is the block: see
+All intervals are expanded percentile intervals of a bootstrap in which the cell is the block: see
 `mplab.analysis.statistics.resampling`.
 """
 
@@ -93,7 +93,7 @@ class _Quantity:
     def estimate(self, confidence: float, p: float | None, null: Null) -> ClaimEstimate:
         return ClaimEstimate(
             self.value,
-            percentile_interval(self.drawn, confidence),
+            percentile_interval(self.drawn, min(self.mine.n, *(sample.n for sample in self.beside)), confidence),
             self.bounds,
             "%",
             self.mine.series,
@@ -233,7 +233,7 @@ class Estimator:
         value = float(_correlations(first[np.newaxis], last[np.newaxis])[0])
         bounds = bounds_of(claimed, 0.0)
         p, null = _p_of_effect(value, drawn, bounds, least_p(len(pairs)))
-        interval = percentile_interval(drawn)
+        interval = percentile_interval(drawn, len(pairs))
         return ClaimEstimate(value, interval, bounds, "", series, None, (len(pairs),), len(pairs), p, null)
 
     def _others(self, claim: Claim, metric: Metric, where: tuple[str, str], labels: Labels) -> list[_Sample]:
@@ -293,7 +293,7 @@ def _valued(metric: Metric, mine: _Sample, claimed: ClaimedRange) -> ClaimEstima
     value, bounds = mine.statistic * factor, bounds_of(claimed, 0.0)
     drawn = mine.drawn * factor if mine.drawn is not None else None
     p = _p_inside(value, drawn, bounds, least_p(mine.n))
-    series, interval = mine.series, percentile_interval(drawn)
+    series, interval = mine.series, percentile_interval(drawn, mine.n)
     return ClaimEstimate(
         value, interval, bounds, claimed.unit, series, None, (mine.n,), mine.values, p, "inside the range"
     )
@@ -359,7 +359,7 @@ def _crossover(
         p = max(least, (1 + int((~np.isfinite(drawn)).sum())) / (1 + len(drawn)))
     return ClaimEstimate(
         position if math.isfinite(position) else None,
-        percentile_interval(drawn),
+        percentile_interval(drawn, min(mine[0].n, others[0][0].n)),
         bounds_of(claimed, 0.0),
         "",
         mine[0].series,

@@ -3,22 +3,23 @@
 import numpy as np
 import pytest
 
-from mplab.analysis.statistics.effects import Interval, gain_interval, median_interval
-from mplab.analysis.statistics.pooled import Cells, Summary, effective_values, estimate, pooled_gain, statistic
+from mplab.analysis.statistics.effects import Interval, median_interval
+from mplab.analysis.statistics.pooled import effective_values, estimate
+from mplab.analysis.statistics.resampling import CellStatistic, CellValues, cell_statistic
 
 CELLS, EACH, SAMPLES = 10, 10, 80
 LEAST = 0.88
 """Least coverage of a 95 % interval in SAMPLES samples: three standard errors of the share (0.024) below 95 %."""
 
 
-def correlated(rng: np.random.Generator, truth: float, cells: int = CELLS, each: int = EACH) -> Cells:
+def correlated(rng: np.random.Generator, truth: float, cells: int = CELLS, each: int = EACH) -> CellValues:
     """Return values whose cells differ far more (1) than the values inside a cell (0.3)."""
-    values: Cells = (truth + rng.normal(0, 1, (cells, 1)) + rng.normal(0, 0.3, (cells, each))).tolist()
+    values: CellValues = (truth + rng.normal(0, 1, (cells, 1)) + rng.normal(0, 0.3, (cells, each))).tolist()
     return values
 
 
 @pytest.mark.parametrize("summary", ["mean", "pooled"])
-def test_the_interval_covers_the_truth_although_the_values_of_a_cell_are_alike(summary: Summary) -> None:
+def test_the_interval_covers_the_truth_although_the_values_of_a_cell_are_alike(summary: CellStatistic) -> None:
     rng = np.random.default_rng(7)
     covered = naive = 0
     for seed in range(SAMPLES):
@@ -33,32 +34,18 @@ def test_the_interval_covers_the_truth_although_the_values_of_a_cell_are_alike(s
     assert naive < 0.7 * SAMPLES, "values that are treated as independent give intervals that are too narrow"
 
 
-def test_the_interval_of_the_pooled_gain_covers_the_truth() -> None:
-    rng = np.random.default_rng(8)
-    covered = 0
-    for seed in range(SAMPLES):
-        found = pooled_gain([correlated(rng, 20), correlated(rng, 30)], correlated(rng, 15), "lower", "mean", seed)
-        assert found is not None
-        assert found.interval is not None
-        covered += 0.25 in found.interval
-    assert covered >= LEAST * SAMPLES
-
-
 def test_the_mean_sees_what_most_values_do_not_have() -> None:
     """Of 100 downloads of a short file, some lose a packet: the medians cannot see it."""
     cells = [[1.0] * 9 + [2.0] for _ in range(10)]
-    assert statistic(cells, "median") == statistic(cells, "pooled") == 1.0
-    assert statistic(cells, "mean") == pytest.approx(1.1)
+    assert cell_statistic(cells, "median") == cell_statistic(cells, "pooled") == 1.0
+    assert cell_statistic(cells, "mean") == pytest.approx(1.1)
 
 
 def test_one_value_each_gives_the_statistics_of_other_tables() -> None:
-    numbers = [[3.0, 4.0, 7.0, 5.0], [6.0, 9.0, 8.0, 7.0], [2.0, 3.0, 2.5, 2.0]]
-    cells = [[[value] for value in values] for values in numbers]
-    assert estimate(cells[0], "median", 5).interval == median_interval(numbers[0], 5)
-    found = pooled_gain(cells[:2], cells[2], "lower", "median", 5)
-    assert found is not None
-    assert found.interval == gain_interval(numbers[:2], numbers[2], "lower", 5)
-    assert estimate(cells[0], "pooled", 5).value == estimate(cells[0], "median", 5).value == 4.5
+    numbers = [3.0, 4.0, 7.0, 5.0]
+    cells = [[value] for value in numbers]
+    assert estimate(cells, "median", 5).interval == median_interval(numbers, 5)
+    assert estimate(cells, "pooled", 5).value == estimate(cells, "median", 5).value == 4.5
 
 
 def test_repetitions_that_are_all_alike_add_nothing() -> None:
@@ -77,25 +64,16 @@ def test_the_median_of_a_resample_is_that_of_its_values() -> None:
 
 
 def test_independent_values_count_fully() -> None:
-    values: Cells = np.random.default_rng(3).normal(0, 1, (40, 25)).tolist()
+    values: CellValues = np.random.default_rng(3).normal(0, 1, (40, 25)).tolist()
     assert effective_values(values) == pytest.approx(1000, rel=0.3)
     assert effective_values([[1.0, 2.0]]) == 1
 
 
 def test_few_cells_have_no_interval_however_many_values_they_have() -> None:
-    few: Cells = [[1.0, 2.0] * 50, [2.0, 3.0] * 50]
+    few: CellValues = [[1.0, 2.0] * 50, [2.0, 3.0] * 50]
     for summary in ("median", "mean", "pooled"):
         found = estimate(few, summary, 1)
         assert (found.interval, found.cells, found.values) == (None, 2, 200)
-
-
-def test_a_gain_without_a_better_side_or_a_positive_reference_is_not_defined() -> None:
-    cells: Cells = [[1.0], [2.0], [3.0]]
-    assert pooled_gain([cells], cells, "neither", "mean", 1) is None
-    assert pooled_gain([[[0.0], [0.0], [0.0]]], cells, "lower", "mean", 1) is None
-    higher = pooled_gain([cells], [[4.0], [4.0], [4.0]], "higher", "mean", 1)
-    assert higher is not None
-    assert higher.value == 1.0
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:

@@ -24,7 +24,8 @@ from mplab.analysis.figures.style import (
 )
 from mplab.analysis.metric import Labels
 from mplab.analysis.statistics.effects import Interval, seed_of
-from mplab.analysis.statistics.pooled import Summary, estimate
+from mplab.analysis.statistics.pooled import estimate
+from mplab.analysis.statistics.resampling import CellStatistic
 from mplab.analysis.statistics.summaries import Analysis, Group
 from mplab.analysis.statistics.sweep import Sweep, sweep_of
 from mplab.analysis.text import slug
@@ -32,7 +33,7 @@ from mplab.format.experiment import TransportRecord
 from mplab.format.link import interface_title
 
 TITLE = "Course over the link conditions"
-_MEANING = {"median": "Median of the cells", "mean": "Mean of all values", "pooled": "Median of all values"}
+_MEANING = {"median": "Median of the cells", "mean": "Mean of the cells' means", "pooled": "Median of all values"}
 COLUMNS = ("scenario", "metric", "unit", "labels", "transport", "link", "x", "n", "value", "low", "high")
 
 
@@ -83,7 +84,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
         yield from _of_shares(analysis, sweep, scenario)
 
 
-def _of_metric(analysis: Analysis, sweep: Sweep, groups: Sequence[Group], summary: Summary) -> Iterator[Drawing]:
+def _of_metric(analysis: Analysis, sweep: Sweep, groups: Sequence[Group], summary: CellStatistic) -> Iterator[Drawing]:
     scenario, metric = groups[0].scenario, groups[0].metric
     name = metric.name
     seed = analysis.run.manifest.experiment.seed
@@ -106,7 +107,9 @@ def _of_metric(analysis: Analysis, sweep: Sweep, groups: Sequence[Group], summar
         )
 
 
-def _facet(sweep: Sweep, labels: Labels, groups: Sequence[Group], summary: Summary, seed: int) -> SweepFacet | None:
+def _facet(
+    sweep: Sweep, labels: Labels, groups: Sequence[Group], summary: CellStatistic, seed: int
+) -> SweepFacet | None:
     by_link = {group.link: group for group in groups}
     transports = {s.transport.label: s.transport for group in groups for s in group.measured}
     lines = []
