@@ -180,6 +180,7 @@ def shape(folder: Path) -> dict[str, Any]:
     return runs
 
 
+@pytest.mark.timeout(3 * PATIENCE_S)
 def test_a_night_with_everything_going_wrong(start_mplab: Start, campaign: str, tmp_path: Path) -> None:
     chance = random.Random(SEED)  # noqa: S311 - when what happens
     print(f"seed {SEED}")
