@@ -150,6 +150,35 @@ func TestServerIsNoReflector(t *testing.T) {
 	}
 }
 
+func TestALaterRunEndsTheRunningBlast(t *testing.T) {
+	conn := dial(t, startServer(t))
+	welcome, ok := exchange(t, conn, message{kind: kindHello, token: newToken()})
+	if !ok {
+		t.Fatal("no welcome")
+	}
+	start := func(run uint32) message {
+		return message{kindDownStart, welcome.token, run, 1e6, uint64(mostBlastTime.Milliseconds())<<32 | 1000}
+	}
+	if got, ok := exchange(t, conn, start(1)); !ok || got.kind != kindDownData {
+		t.Fatalf("%+v, %v", got, ok)
+	}
+	for range 1000 { // more packets than the first blast sends before the server reads the request, fewer than all of it
+		got, ok := exchange(t, conn, start(2))
+		if ok && got.kind == kindRefused {
+			t.Fatalf("refused: %+v", got)
+		}
+		if ok && got.kind == kindDownData && got.sequence == 2 {
+			for range 100 { // a delayed copy of the first request must not end the second blast
+				if got, ok := exchange(t, conn, start(1)); ok && (got.kind == kindRefused || got.sequence == 1) {
+					t.Fatalf("%+v, %v", got, ok)
+				}
+			}
+			return
+		}
+	}
+	t.Error("the second blast did not begin")
+}
+
 func TestServerBoundsItsSessions(t *testing.T) {
 	addr := startServer(t)
 	conn := dial(t, addr)

@@ -29,23 +29,23 @@ const (
 const (
 	refusedBusy   = 1 // too many sessions
 	refusedBudget = 2 // the session has used mostSessionBytes
-	refusedRun    = 3 // a blast with invalid parameters, or during another one
+	refusedRun    = 3 // a blast with invalid parameters
 )
 
 // refusals maps reasons to texts.
 var refusals = map[uint64]string{
 	refusedBusy:   "it has too many sessions",
 	refusedBudget: "the session has spent its bytes",
-	refusedRun:    "the rate or the duration is out of bounds, or another measurement of this session is running",
+	refusedRun:    "the rate or the duration is out of bounds",
 }
 
 // session is the state of one client.
 type session struct {
 	addr    netip.AddrPort
 	seen    time.Time
-	spent   int64  // IP bytes sent or reserved
-	downRun uint32 // latest run
-	blasts  bool   // a blast is running
+	spent   int64              // IP bytes sent or reserved
+	downRun uint32             // latest run
+	stop    context.CancelFunc // ends the running blast; nil: none is running
 	upRun   uint32
 	up      []sample
 }
@@ -132,7 +132,7 @@ func (s *server) handle(in received) {
 // open creates a session. The answer is not larger than the request.
 func (s *server) open(in received) {
 	for token, session := range s.sessions {
-		if !session.blasts && time.Since(session.seen) > sessionIdle {
+		if session.stop == nil && time.Since(session.seen) > sessionIdle {
 			delete(s.sessions, token)
 		}
 	}
@@ -173,9 +173,14 @@ func (s *server) send(to netip.AddrPort, m message) {
 	_, _ = s.socket.WriteToUDPAddrPort(packet[:], to) // a lost answer is requested again
 }
 
-// start starts a blast to the client, once per run. The answer to a duplicate request is the running blast.
+// start starts a blast to the client, once per run. The answer to a duplicate request is the running blast. A request for
+// a later run ends the running blast; the client repeats the request until the data arrive.
 func (s *server) start(session *session, in received) {
-	if in.sequence == session.downRun {
+	if in.sequence <= session.downRun {
+		return
+	}
+	if session.stop != nil {
+		session.stop()
 		return
 	}
 	rate, duration := float64(in.first), time.Duration(in.second>>32)*time.Millisecond
@@ -183,35 +188,37 @@ func (s *server) start(session *session, in received) {
 	promised := int64(rate*duration.Seconds()/8) + largestMessage
 	refused := message{kind: kindRefused}
 	switch {
-	case session.blasts, rate < fewestBlastBits, rate > mostBlastBits, duration > mostBlastTime, size < smallestBlast, size > largestMessage:
+	case rate < fewestBlastBits, rate > mostBlastBits, duration > mostBlastTime, size < smallestBlast, size > largestMessage:
 		refused.first = refusedRun
 	case session.spent+promised > mostSessionBytes:
 		refused.first = refusedBudget
 	default:
-		session.downRun, session.blasts = in.sequence, true
+		ctx, stop := context.WithCancel(context.Background())
+		session.downRun, session.stop = in.sequence, stop
 		session.spent += promised
-		s.blasts.Go(func() { s.blast(session, in, rate, size, duration) })
+		s.blasts.Go(func() { s.blast(ctx, session, in, rate, size, duration) })
 		return
 	}
 	s.answer(session, in, refused)
 }
 
-// blast sends the data and end messages of a run.
-func (s *server) blast(session *session, in received, rate float64, size int, duration time.Duration) {
+// blast sends the data and end messages of a run, until ctx ends.
+func (s *server) blast(ctx context.Context, session *session, in received, rate float64, size int, duration time.Duration) {
 	packet := padded(message{kind: kindDownData, token: in.token, sequence: in.sequence}, size, overheadTo(in.from))
 	sent, _ := blast(rate, size, duration, func() error {
 		_, err := s.socket.WriteToUDPAddrPort(packet, in.from)
 		if errors.Is(err, net.ErrClosed) {
 			return err
 		}
-		return nil // a packet that the system refuses counts as lost
+		return ctx.Err() // a packet that the system refuses counts as lost
 	})
 	end := message{kind: kindDownEnd, token: in.token, sequence: in.sequence, first: uint64(sent)}
-	for range endRepeats {
+	for n := 0; n < endRepeats && ctx.Err() == nil; n++ {
 		s.send(in.from, end)
 		time.Sleep(endPause)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	session.blasts, session.seen = false, time.Now()
+	session.stop()
+	session.stop, session.seen = nil, time.Now()
 }
