@@ -435,6 +435,7 @@ def trace_of(*interfaces: str, mptcp: bool = False, payload: int = 1000) -> Capt
             interface=interface,
             start_ns=0,
             established=True,
+            reset_by="",
             payload_up=payload,
             payload_down=payload,
             unique_up=payload,

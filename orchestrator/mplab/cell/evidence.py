@@ -75,6 +75,7 @@ class CellEvidence:
             captured=self.captured,
             log=self.agent_log,
             lossy=[interface for interface, path in paths.items() if path.round_trip_loss_percent],
+            rtts_s={interface: path.rtt_ms / 1000 for interface, path in paths.items()},
             disturbances=self.disturbances,
             origin_counters=self.changed.get("origin", {}),
             origin_connections=self.origin_connections,

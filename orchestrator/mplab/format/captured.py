@@ -31,6 +31,7 @@ class SubflowRow(TypedDict):
     interface: str
     start_ns: int
     established: bool
+    reset_by: Literal["", "client", "server"]
     payload_up: int
     payload_down: int
     unique_up: int

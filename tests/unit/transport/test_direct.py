@@ -58,6 +58,13 @@ def test_the_origin_is_a_witness_against_multipath_tcp(changes: dict[str, Any], 
     assert any(reason in text for text in problems), problems
 
 
+@pytest.mark.parametrize(("duration_s", "excused"), [(3.0, True), (60.0, False)])
+def test_a_lost_handshake_is_no_excuse_at_the_origin_for_a_long_connection(duration_s: float, excused: bool) -> None:
+    ends = at_both_ends(origin_connections=(connection(subflows=1, duration_s=duration_s),))
+    problems = mptcp().prove(mptcp_evidence(**ends, lossy=("rmnet0",)))
+    assert problems == ([] if excused else ["1 long connections never had a second subflow at the origin"])
+
+
 @pytest.mark.parametrize("name", ["sptcp", "sptcp-wifi"])
 def test_plain_tcp_that_the_origin_saw_is_proved(name: str) -> None:
     assert sptcp(name).prove(sptcp_evidence(origin_connections=(PLAIN,))) == []

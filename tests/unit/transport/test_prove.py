@@ -14,13 +14,13 @@ BOTH = ["10.64.1.2", "10.64.2.2"]
 
 
 def connection(**changes: Any) -> dict[str, Any]:
-    row = {"connection_id": 1, "kind": "mptcp", "fallback": False, "subflows": 2}
+    row = {"connection_id": 1, "kind": "mptcp", "fallback": False, "subflows": 2, "duration_s": 1.0}
     row |= {"bytes_up": 200, "bytes_down": 1_000_000}
     return row | changes
 
 
 def subflow(interface: str, **changes: Any) -> dict[str, Any]:
-    row = {"connection_id": 1, "interface": interface, "role": "initial", "established": True}
+    row = {"connection_id": 1, "interface": interface, "role": "initial", "established": True, "reset_by": ""}
     row |= {"payload_up": 100, "payload_down": 500_000}
     row |= {"unique_up": 100, "unique_down": 500_000}
     return row | changes
@@ -94,15 +94,34 @@ def test_a_short_connection_needs_no_second_subflow() -> None:
     assert make_transport("mptcp", None, INTERFACES).prove(evidence) == []
 
 
-def test_a_second_subflow_whose_handshake_a_lossy_path_lost_is_excused() -> None:
-    lost = subflow("rmnet0", role="additional", established=False)
-    flows = (subflow("wlan0"), lost)
-    single = (connection(subflows=1),)
-    transport = make_transport("mptcp", None, INTERFACES)
-    assert transport.prove(mptcp_evidence(connections=single, subflows=flows, lossy=("rmnet0",))) == []
-    for changes in ({"lossy": ()}, {"lossy": ("rmnet0",), "subflows": flows[:1]}):
-        problems = transport.prove(mptcp_evidence(**{"connections": single, "subflows": flows, **changes}))
-        assert problems == ["1 long connections never had a second subflow"]
+LOST = subflow("rmnet0", role="additional", established=False)
+NEVER_SECOND = ["1 long connections never had a second subflow"]
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "flow", "lossy", "rtts_s", "excused"),
+    [
+        (3.0, LOST, ("rmnet0",), {}, True),
+        (60.0, LOST, ("rmnet0",), {}, False),
+        (3.0, LOST, ("wlan0",), {}, False),
+        (3.0, LOST, (), {}, False),
+        (3.0, LOST | {"reset_by": "server"}, ("rmnet0",), {}, False),
+        (3.0, LOST | {"connection_id": 2}, ("rmnet0",), {}, False),
+        (1.1, LOST, (), {"wlan0": 0.02, "rmnet0": 0.6}, True),
+        (1.1, LOST, (), {"wlan0": 0.02, "rmnet0": 0.1}, False),
+        (2.0, LOST, (), {"wlan0": 0.02, "rmnet0": 0.6}, False),
+    ],
+)
+def test_a_second_subflow_is_excused_only_while_its_handshake_can_last(
+    duration_s: float, flow: dict[str, Any], lossy: tuple[str, ...], rtts_s: dict[str, float], excused: bool
+) -> None:
+    evidence = mptcp_evidence(
+        connections=(connection(subflows=1, duration_s=duration_s),),
+        subflows=(subflow("wlan0"), flow),
+        lossy=lossy,
+        rtts_s=rtts_s,
+    )
+    assert make_transport("mptcp", None, INTERFACES).prove(evidence) == ([] if excused else NEVER_SECOND)
 
 
 def test_mptcp_with_lte_first() -> None:
@@ -250,6 +269,19 @@ def test_a_middlebox_on_the_other_path_takes_its_subflow() -> None:
     assert transport.prove(mptcp_evidence(**ALONE)) == []
     assert make_transport("mptcp", None, INTERFACES).prove(mptcp_evidence(**ALONE)) != []
     assert behind("rmnet0", primary="lte").prove(mptcp_evidence(**ALONE)) != []
+
+
+def test_behind_a_middlebox_the_path_of_the_initial_subflow_decides() -> None:
+    inside = connection(connection_id=2, **at(103.0))
+    flows = (subflow("wlan0", **at(50.0)), subflow("rmnet0", connection_id=2, **at(103.0)))
+    changes = FELL_BACK | {"connections": (connection(fallback=True, subflows=1, **at(50.0)), inside)}
+    for story in (OUT, Disturbances(rerouted_s=100.0)):
+        assert behind("wlan0").prove(mptcp_evidence(**changes | {"subflows": flows}, disturbances=story)) == []
+    # The other way round: the default route moves to the path with the middlebox.
+    plain = connection(connection_id=2, kind="tcp", subflows=1, **at(103.0))
+    moved = ALONE | {"connections": (connection(subflows=1, **at(50.0)), plain), "subflows": flows}
+    counted = moved | {"phone_counters": FELL_BACK["phone_counters"], "disturbances": Disturbances(rerouted_s=100.0)}
+    assert behind("rmnet0").prove(mptcp_evidence(**counted)) == []
 
 
 @pytest.mark.parametrize(

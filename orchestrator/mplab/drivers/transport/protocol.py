@@ -61,6 +61,7 @@ class Evidence:
         captured: True unless the experiment requests no captures.
         log: records of the agent's log.
         lossy: interfaces whose requested link condition loses packets.
+        rtts_s: interface → round-trip time of its requested link condition before changes, seconds.
         disturbances: changes of the paths that the experiment made during the cell.
         origin_counters: kernel counter of the origin → its increase during the cell; only on the direct route.
         origin_connections, origin_subflows: rows from the origin's capture; only on the direct route.
@@ -73,6 +74,7 @@ class Evidence:
     captured: bool = True
     log: Sequence[LogRecord] = ()
     lossy: Collection[str] = ()
+    rtts_s: Mapping[str, float] = field(default_factory=dict)
     disturbances: Disturbances = field(default_factory=Disturbances)
     origin_counters: Mapping[str, int] = field(default_factory=dict)
     origin_connections: Sequence[ConnectionRow] = ()

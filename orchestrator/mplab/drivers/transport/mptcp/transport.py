@@ -1,6 +1,7 @@
 """Kernel Multipath TCP (RFC 8684): one MPTCP connection per application connection, subflows on both interfaces."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from math import inf
 from typing import Literal
 
@@ -77,6 +78,11 @@ _LONG_CONNECTION_BYTES = 256_000
 Such a connection lasts long enough to open its second subflow on any link condition of the papers. At 10 Mbit/s it
 takes 200 ms, after the four or five round trips of slow start."""
 
+_SYN_RETRIES_S = 3.0
+"""Time in which the kernel repeats the SYN of a subflow twice, after 1 s and 2 s."""
+_MARGIN_S = 0.2
+"""Time that handshakes may take in addition to their round trips: waits of the hosts and in queues."""
+
 _FALLBACK_COUNTERS = (
     "MPTcpExt.MPCapableFallbackACK",
     "MPTcpExt.MPCapableFallbackSYNACK",
@@ -111,6 +117,10 @@ class Mptcp(Transport):
     def _falls_back(self) -> bool:
         """Return whether every connection must fall back, because of a middlebox on the primary path."""
         return self._primary in self.stripped
+
+    def _may_fall_back(self, story: Disturbances) -> bool:
+        """Return whether single connections may fall back, so that each one is judged by its start."""
+        return self._falls_back or bool(story.outages) or (bool(self.stripped) and story.rerouted_s < inf)
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
         """Make the primary interface the default route, and add one MPTCP endpoint per interface."""
@@ -172,14 +182,13 @@ class Mptcp(Transport):
         """Return reasons why counters and captures do not prove that the cell used Multipath TCP; [] if they do.
 
         No connection may have fallen back to plain TCP. Initial subflows must be on the primary path. A long connection
-        must have at least `expected_subflows` subflows. Effects of outages are excused, and lost handshakes of subflows
-        on paths that lose packets. Behind a middlebox that removes the options, the reverse must be true: connections
-        fall back, or have no subflow there.
+        must have at least `expected_subflows` subflows. Effects of outages are excused, and handshakes of subflows that
+        can last longer than the connection (`_unfinished_joins`). Behind a middlebox that removes the options, the
+        reverse must be true: connections that begin there fall back, and others have no subflow there.
         """
         reasons = self.check_active(evidence.active)
         fallbacks = {c: n for c in _FALLBACK_COUNTERS if (n := evidence.phone_counters.get(c, 0))}
-        # With outages, each connection is judged by its start.
-        if fallbacks and not self._falls_back and not evidence.disturbances.outages:
+        if fallbacks and not self._may_fall_back(evidence.disturbances):
             counts = ", ".join(f"{name} {count}" for name, count in fallbacks.items())
             reasons.append(f"the kernel counted fall-backs to plain TCP: {counts}")
         if self.direct:
@@ -204,8 +213,9 @@ class Mptcp(Transport):
         rows = [row for row in evidence.origin_connections if not self._begun_in_outage(row, story)]
         if plain := sum(row["kind"] != "mptcp" or row["fallback"] for row in rows):
             reasons.append(f"{plain} of {len(rows)} connections were plain TCP at the origin")
-        # A handshake that a lossy path lost may not have reached the origin: then only the phone's capture decides.
-        if not evidence.lossy and (single := self._single(rows, evidence)):
+        # A lost SYN of a subflow did not reach the origin: then only the time decides.
+        excused = partial(_joins_that_time_excuses, devices=self._interfaces, evidence=evidence)
+        if single := self._single(rows, evidence, excused):
             reasons.append(f"{single} long connections never had a second subflow at the origin")
         return reasons
 
@@ -214,17 +224,29 @@ class Mptcp(Transport):
             return ["no TCP connection was captured"]
         reasons = []
         story = evidence.disturbances
+        initial = {flow["connection_id"]: flow["interface"] for flow in evidence.subflows if flow["role"] == "initial"}
+        begun_on = {
+            row["connection_id"]: initial.get(row["connection_id"], self._primary) for row in evidence.connections
+        }
         plain = sum(
-            (row["kind"] != "mptcp" or row["fallback"]) and not self._begun_in_outage(row, story)
+            (row["kind"] != "mptcp" or row["fallback"])
+            and begun_on[row["connection_id"]] not in self.stripped
+            and not self._begun_in_outage(row, story)
             for row in evidence.connections
         )
-        multipath = sum(row["kind"] == "mptcp" and not row["fallback"] for row in evidence.connections)
-        if plain and not self._falls_back:
+        multipath = [
+            device
+            for row in evidence.connections
+            if row["kind"] == "mptcp"
+            and not row["fallback"]
+            and (device := begun_on[row["connection_id"]]) in self.stripped
+        ]
+        if plain:
             reasons.append(f"{plain} of {len(evidence.connections)} connections were plain TCP")
-        if multipath and self._falls_back:
-            removed = self._removed([self._primary])
+        if multipath:
+            removed = self._removed(sorted(set(multipath)))
             reasons.append(
-                f"{multipath} of {len(evidence.connections)} connections were Multipath TCP, although {removed}"
+                f"{len(multipath)} of {len(evidence.connections)} connections were Multipath TCP, although {removed}"
             )
         through = {
             flow["interface"]
@@ -242,16 +264,21 @@ class Mptcp(Transport):
         )
         if elsewhere:
             reasons.append(f"{elsewhere} connections began on another interface than {self._primary}")
-        if single := self._single(evidence.connections, evidence):
+        if single := self._single(evidence.connections, evidence, partial(_unfinished_joins, evidence=evidence)):
             reasons.append(f"{single} long connections never had a second subflow")
         return reasons + self._prove_backup(evidence)
 
-    def _single(self, connections: Iterable[ConnectionRow], evidence: Evidence) -> int:
-        """Return the number of long connections with too few subflows that neither outage nor loss excuses."""
+    def _single(
+        self, connections: Iterable[ConnectionRow], evidence: Evidence, excused: Callable[[ConnectionRow], int]
+    ) -> int:
+        """Return the number of long connections with too few subflows.
+
+        An outage can excuse a connection, and `excused` returns the number of subflows that a connection may lack.
+        """
         story = evidence.disturbances
         return sum(
             row["bytes_up"] + row["bytes_down"] >= _LONG_CONNECTION_BYTES
-            and row["subflows"] + _unfinished_joins(row, evidence) < self.expected_subflows
+            and row["subflows"] + excused(row) < self.expected_subflows
             and not (story.outages and story.excuse(self._interfaces, _begin_s(row), _begin_s(row) + row["duration_s"]))
             for row in connections
         )
@@ -276,14 +303,29 @@ def _begin_s(row: ConnectionRow | SubflowRow) -> float:
     return float(row["start_ns"]) / 1e9
 
 
-def _unfinished_joins(connection: ConnectionRow, evidence: Evidence) -> int:
-    """Return the number of subflows of a connection whose handshake did not end on a path that loses packets.
+def _may_lack(connection: ConnectionRow, device: str, evidence: Evidence) -> bool:
+    """Return whether a connection ended before a subflow on an interface had to be established.
 
-    The kernel sends a lost SYN again after 1 s, when a short download has ended.
+    The second subflow is established about two round trips of its own path after two round trips of the first one. The
+    kernel repeats SYNs that a path loses.
+    """
+    retries_s = _SYN_RETRIES_S if device in evidence.lossy else 0.0
+    return connection["duration_s"] < 2 * sum(evidence.rtts_s.values()) + _MARGIN_S + retries_s
+
+
+def _joins_that_time_excuses(connection: ConnectionRow, devices: Iterable[str], evidence: Evidence) -> int:
+    return sum(_may_lack(connection, device, evidence) for device in devices)
+
+
+def _unfinished_joins(connection: ConnectionRow, evidence: Evidence) -> int:
+    """Return the number of subflows of a connection whose handshakes did not end before the connection did.
+
+    A subflow that the other end has reset does not count.
     """
     return sum(
         flow["connection_id"] == connection["connection_id"]
         and not flow["established"]
-        and flow["interface"] in evidence.lossy
+        and flow["reset_by"] != "server"
+        and _may_lack(connection, flow["interface"], evidence)
         for flow in evidence.subflows
     )
