@@ -27,6 +27,7 @@ def test_what_the_host_allows_decides(
     (tmp_path / "tcp_available_congestion_control").write_text(f"{available}\n")
     (tmp_path / "tcp_allowed_congestion_control").write_text(f"{allowed}\n")
     monkeypatch.setattr(congestion, "SYSCTL", tmp_path)
+    monkeypatch.setattr(congestion, "accepted", lambda _: False)
     level, words = expected
     doubts = list(ready.doubts_about(experiment))
     assert [words in doubt for doubt in doubts] == ([True] if level == "warning" else []), "a run warns, too"
@@ -44,6 +45,7 @@ def test_a_plan_refuses_what_the_kernel_lacks(chosen: str, tmp_path: Path, monke
     file.write_text(f"mplab: 1\nname: own\nextends: {EXPERIMENTS}/smoke.yaml\n{chosen}")
     (tmp_path / "tcp_available_congestion_control").write_text("reno cubic\n")
     monkeypatch.setattr(congestion, "SYSCTL", tmp_path)
+    monkeypatch.setattr(congestion, "accepted", lambda _: False)
     with pytest.raises(LabNotReadyError, match=r"congestion_control of .*sptcp.*: bbr is not among reno cubic"):
         plan(file)
 
@@ -55,3 +57,12 @@ def test_settings_that_cannot_be_read_stop_neither_a_run_nor_the_doctor(
     assert list(ready.doubts_about(plan(EXPERIMENTS / "smoke.yaml").experiment)) == []
     check = doctor._congestion_control("cubic")
     assert (check.level, "tcp_available_congestion_control: No such file" in check.found) == ("warning", True)
+
+
+def test_a_kernel_that_loads_an_algorithm_on_request_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tcp_available_congestion_control").write_text("cubic\n")
+    monkeypatch.setattr(congestion, "SYSCTL", tmp_path)
+    assert congestion.missing("reno") is None, "every kernel has it, but the list does not name it yet"
+    problem = congestion.missing("none-such")
+    assert problem is not None
+    assert problem.text == "none-such is not among cubic"

@@ -5,6 +5,7 @@ A network namespace accepts a default congestion control only if the host allows
 proxy choose theirs for each socket.
 """
 
+import socket
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,12 +25,25 @@ def allowed() -> list[str]:
 
 
 def missing(algorithm: str) -> CongestionProblem | None:
-    """Return why this kernel cannot use an algorithm; None: it can. Raises OSError: settings cannot be read."""
+    """Return why this kernel cannot use an algorithm; None: it can. Raises OSError: settings cannot be read.
+
+    For root, the kernel loads a missing module when a socket requests the algorithm; it then stays loaded.
+    """
     available = (SYSCTL / "tcp_available_congestion_control").read_text().split()
-    if algorithm in available:
+    if algorithm in available or accepted(algorithm):
         return None
-    remedy = f"modprobe tcp_{algorithm}, or another congestion_control in the experiment"
+    remedy = f"as root: modprobe tcp_{algorithm}; or another congestion_control in the experiment"
     return CongestionProblem(f"{algorithm} is not among {' '.join(available)}", remedy)
+
+
+def accepted(algorithm: str) -> bool:
+    """Return whether a socket of this process may use an algorithm."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
+        try:
+            tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm.encode())
+        except OSError:
+            return False
+    return True
 
 
 def problem_with(algorithm: str) -> CongestionProblem | None:
