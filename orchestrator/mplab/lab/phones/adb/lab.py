@@ -52,6 +52,7 @@ class BenchLab(AndroidLab, BaseLab):
     phone: AdbPhone
     shaper: AttachedShaper
     scratch: Path
+    _buffers_kept = False
 
     def _bring_up(self) -> None:
         lab, settings = _parts(self._use)
@@ -70,7 +71,6 @@ class BenchLab(AndroidLab, BaseLab):
         Radios(self.phone).both_up()
         if self.phone.rooted:
             keep_mptcp(self.phone)
-            keep_receive_buffers(self.phone)
         self.android.take_over(self.endpoints.proxy)
         self.servers.start_proxy()
         self.shaper = self._hold_machines(lab, journal)
@@ -100,10 +100,14 @@ class BenchLab(AndroidLab, BaseLab):
         """Prepare phone and proxy for a transport; return the agent. See `Lab`.
 
         Raises:
-            DeviceError: the phone's kernel lacks a feature that the transport needs.
+            DeviceError: the phone's kernel lacks a feature that the transport needs, or shows no sizes of receive
+                buffers, which must be limited.
         """
         if problem := transport.missing_on_phone(partial(read_kernel, self.phone)):
             raise DeviceError(self.phone.label, problem)
+        if sockets.receive_buffer_bytes is not None and not self._buffers_kept:
+            keep_receive_buffers(self.phone)  # the undo of the cell is not in the journal
+            self._buffers_kept = True
         return super().set_up_transport(transport, sockets=sockets, logs=logs, undo=undo)
 
     def describe(self) -> Mapping[str, object]:
