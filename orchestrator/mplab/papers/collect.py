@@ -248,7 +248,7 @@ def _count(figures: Sequence[FigureResult], figure: WrittenFigure) -> int:
 
 
 def small_svg(svg: str) -> str:
-    """Return a drawing with coordinates rounded to one decimal; texts, styles, sizes and scales stay as they are."""
+    """Return a drawing with coordinates rounded to one decimal; keep texts, styles, sizes and scales."""
     return _TAG.sub(lambda tag: _PLACE.sub(_placed, tag[0]), svg)
 
 
