@@ -32,7 +32,10 @@ MOST_DRAWINGS = 3
 """Maximum number of drawings of one figure that are kept."""
 
 _VERSIONS = ("mplab", "linkem", "mpflex", "mptrace", "chromium", "firefox", "nginx", "python")
-_NUMBER = re.compile(r"(?<![\w#.])-?\d+\.\d{2,}(?![\w.])")
+_TAG = re.compile(r"<[A-Za-z][^<>]*>")
+_PLACE = re.compile(r'(?<=\s)(?:d|x|y|points|transform)="[^"]*"')
+_TRANSLATE = re.compile(r"translate\([^()]*\)")
+_NUMBER = re.compile(r"(?<![\d.])-?\d+\.\d{2,}(?![\d.eE])")
 
 
 @dataclass(frozen=True)
@@ -245,5 +248,17 @@ def _count(figures: Sequence[FigureResult], figure: WrittenFigure) -> int:
 
 
 def small_svg(svg: str) -> str:
-    """Return a drawing with coordinates rounded to one decimal."""
-    return _NUMBER.sub(lambda match: f"{float(match[0]):.1f}".removesuffix(".0"), svg)
+    """Return a drawing with coordinates rounded to one decimal; keep texts, styles, sizes and scales."""
+    return _TAG.sub(lambda tag: _PLACE.sub(_placed, tag[0]), svg)
+
+
+def _placed(attribute: re.Match[str]) -> str:
+    """Return an attribute with its coordinates rounded; of ``transform``, only those of translations."""
+    text = attribute[0]
+    if text.startswith("transform"):
+        return _TRANSLATE.sub(lambda translation: _coarse(translation[0]), text)
+    return _coarse(text)
+
+
+def _coarse(coordinates: str) -> str:
+    return _NUMBER.sub(lambda match: f"{float(match[0]):.1f}".removesuffix(".0"), coordinates)

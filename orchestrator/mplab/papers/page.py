@@ -16,10 +16,11 @@ from pydantic import ValidationError
 
 from mplab.analysis.report.sources import SOURCES
 from mplab.analysis.statistics.effects import Interval
-from mplab.analysis.text import DASH, number, p_text
+from mplab.analysis.text import DASH, p_text
 from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
 from mplab.analysis.verdicts.correction import correct
 from mplab.analysis.verdicts.judging import VERDICTS
+from mplab.analysis.verdicts.wording import estimate_words, interval_words
 from mplab.base.errors import InputError
 from mplab.base.files import explained
 from mplab.base.humanize import counted, duration
@@ -75,22 +76,27 @@ class JudgedClaim:
 
 @dataclass(frozen=True)
 class JudgedRow:
-    """A row of the catalogue with its state, and the result of the run that repeats it."""
+    """A row of the catalogue with its state, and the results of the runs that repeat it."""
 
     row: RowFile
     state: State
-    result: PaperResult | None = None
+    results: tuple[PaperResult, ...] = ()
     claims: tuple[JudgedClaim, ...] = ()
 
     @property
-    def figures(self) -> list[FigureResult]:
-        """Return the drawings for this row."""
-        if self.result is None:
-            return []
+    def not_run(self) -> list[str]:
+        """Return the experiments of this row that have no result."""
+        run = {result.experiment for result in self.results}
+        return [name for name in self.row.experiments if name not in run]
+
+    @property
+    def figures(self) -> list[tuple[PaperResult, FigureResult]]:
+        """Return the drawings for this row, each with the result of its run."""
         patterns = self.row.figures
         return [
-            figure
-            for figure in self.result.figures
+            (result, figure)
+            for result in self.results
+            for figure in result.figures
             if figure.name in patterns and fnmatchcase(figure.drawing, patterns[figure.name])
         ]
 
@@ -121,12 +127,12 @@ def _judged(
         return JudgedRow(row, "not in a lab")
     if row.experiment is None:
         return JudgedRow(row, "piece missing")
-    result = results.get(row.experiment)
-    if result is None:
+    found = tuple(results[name] for name in row.experiments if name in results)
+    if not found:
         return JudgedRow(row, "not run yet")
     claims = tuple(claim for experiment in row.experiments for claim in judged.get((experiment, row.id), ()))
     recorded = any(claim.outcome.verdict in VERDICTS for claim in claims)
-    return JudgedRow(row, "verdict" if recorded else "data", result, claims)
+    return JudgedRow(row, "verdict" if recorded else "data", found, claims)
 
 
 def _finding(found: FindingResult) -> ClaimFinding:
@@ -225,7 +231,7 @@ def _verdict_table(rows: Sequence[JudgedRow]) -> Iterator[str]:
 
 
 def _row(judged: JudgedRow, folder: str) -> Iterator[str]:
-    row, result = judged.row, judged.result
+    row = judged.row
     yield from (f"### {row.id}", "")
     yield from _wrapped(f"{_sentence(row.shows)} ({_plain(row.place)})")
     yield ""
@@ -239,22 +245,24 @@ def _row(judged: JudgedRow, folder: str) -> Iterator[str]:
         yield from _item("Not in a lab", _plain(row.cannot))
     if row.unclaimed and not judged.claims:
         yield from _item("No claim", _plain(row.unclaimed))
-    if row.why and result is not None:
+    if row.why and judged.results:
         yield from _item("Why", _plain(row.why))
-    if result is not None:
+    for result in judged.results:
         yield from _item("Run", f"{_run_words(result)}, [result]({folder}/{RESULTS}/{_result_name(result)})")
+    if judged.results and judged.not_run:
+        yield from _item("Not run yet", ", ".join(f"`{name}`" for name in judged.not_run))
     if row.experiment:
-        form = "--full" if result is not None and result.form == "full" else "--quick"
+        form = "--full" if any(result.form == "full" for result in judged.results) else "--quick"
         yield from _item("Again", f"`mplab papers run {form} {row.id}`")
     yield ""
     for claim in judged.claims:
         yield from _claim(claim)
-    left_out = [figure for figure in judged.figures if figure.file is None]
-    for figure in judged.figures:
+    left_out = [(result, figure) for result, figure in judged.figures if figure.file is None]
+    for _, figure in judged.figures:
         if figure.file is not None:
             yield from (f"![{_plain(figure.title)}]({folder}/{FIGURES}/{figure.file})", "")
-    if left_out and result is not None:
-        names = dict.fromkeys(f"`mplab figures {result.run} -f {figure.name}`" for figure in left_out)
+    if left_out:
+        names = dict.fromkeys(f"`mplab figures {result.run} -f {figure.name}`" for result, figure in left_out)
         yield from _wrapped(f"{counted(len(left_out), 'more drawing')}: {', '.join(names)}")
         yield ""
 
@@ -285,8 +293,8 @@ def _claim(claim: JudgedClaim) -> Iterator[str]:
         for finding, found in shown:
             cells = [
                 _group(found),
-                _amount(finding.estimate, finding.unit),
-                _interval_words(finding),
+                estimate_words(finding),
+                interval_words(finding),
                 " / ".join(map(str, finding.cells)) or DASH,
                 p_text(finding.p),
                 p_text(finding.p_corrected),
@@ -312,26 +320,18 @@ def _group(found: FindingResult) -> str:
     return " · ".join(_plain(word) for word in (*words, *against) if word) or "all"
 
 
-def _amount(value: float | None, unit: str) -> str:
-    if value is None:
-        return DASH
-    text = f"{value:.1f}".replace("-", "−") if unit == "%" else number(value)
-    return f"{text} {unit}".rstrip()
-
-
-def _interval_words(finding: ClaimFinding) -> str:
-    if finding.interval is None:
-        return DASH
-    ends = (finding.interval.low, finding.interval.high)
-    return " … ".join("none" if abs(end) == float("inf") else _amount(end, finding.unit) for end in ends)
-
-
 def _run_words(result: PaperResult) -> str:
     took = f", {duration(result.duration_s)}" if result.duration_s is not None else ""
     return (
         f"`{result.run}`, {'as in the file' if result.form == 'file' else f'{result.form} form'}, seed {result.seed}, "
-        f"{counted(result.repetitions, 'repetition')}{took}"
+        f"{counted(result.repetitions, 'repetition')}{took}{_cell_words(result)}"
     )
+
+
+def _cell_words(result: PaperResult) -> str:
+    """Return the numbers of cells that are not ok and of flagged ones; "" without such cells."""
+    counts = {"not ok": len(result.not_ok), "flagged": len(result.flagged)}
+    return "".join(f", {counted(count, 'cell')} {word}" for word, count in counts.items() if count)
 
 
 def _result_name(result: PaperResult) -> str:

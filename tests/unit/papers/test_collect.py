@@ -1,11 +1,15 @@
 """Compact results of runs: what they contain, and what they leave out."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
+from mplab.analysis.figures.catalog import load, write_figures
+from mplab.analysis.pipeline import statistics_of
 from mplab.base.errors import InputError
 from mplab.format.paperresult import PaperResult
 from mplab.papers import collect as collecting
@@ -138,9 +142,48 @@ def test_the_newest_run_of_each_form_is_found(synthetic: Build, quick: Build, ca
     assert newest_runs(newer.parent, catalogue) == [plain, newer]
 
 
-def test_coordinates_are_rounded_and_colours_are_not() -> None:
-    svg = '<path d="M 1.2345 -0.04 L 10.25 3" style="fill: #1.234; a1.234"/>'
-    assert small_svg(svg) == '<path d="M 1.2 -0 L 10.2 3" style="fill: #1.234; a1.234"/>'
+@pytest.mark.parametrize(
+    ("drawn", "small"),
+    [
+        ('<path d="M 1.2345 -0.04 L 10.25 3"/>', '<path d="M 1.2 -0 L 10.2 3"/>'),
+        ('<path d="M1.2345-0.04L10.25 3z"/>', '<path d="M1.2-0L10.2 3z"/>'),
+        ('<use xlink:href="#m1" x="10.123" y="4.56"/>', '<use xlink:href="#m1" x="10.1" y="4.6"/>'),
+        (
+            '<g transform="translate(7.123 8.1234) scale(0.015625)"/>',
+            '<g transform="translate(7.1 8.1) scale(0.015625)"/>',
+        ),
+    ],
+)
+def test_coordinates_are_rounded(drawn: str, small: str) -> None:
+    assert small_svg(drawn) == small
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "<text>0.025</text>",
+        '<text>p = 0.004; x="0.004"</text>',
+        "<style>.a{opacity: 0.04}</style>",
+        '<path style="opacity: 0.04; fill: #1.234" width="0.75" viewBox="0 0 460.75 345.25"/>',
+        '<g transform="scale(0.015625)"/>',
+        '<g id="d 0.125" data-y="0.125"/>',
+    ],
+)
+def test_other_numbers_of_a_drawing_are_kept(kept: str) -> None:
+    assert small_svg(kept) == kept
+
+
+def test_drawings_keep_their_texts(quick: Build, catalogue: Catalogue, tmp_path: Path) -> None:
+    run = quick()
+    written, _ = write_figures(load(run), ["box", "links"], tmp_path, statistics=lambda: statistics_of(run))
+    original = {f"toy.quick.{figure.files[0].stem}.svg": texts(figure.files[0].read_text()) for figure in written}
+    drawings = collect(run, catalogue).drawings
+    assert any(re.search(r"\d\.\d{2}", text) for name in drawings for text in original[name])
+    assert {name: texts(svg) for name, svg in drawings.items()} == {name: original[name] for name in drawings}
+
+
+def texts(svg: str) -> list[str]:
+    return [text for element in ET.fromstring(svg).iter() for text in element.itertext()]  # noqa: S314 - our own
 
 
 def test_a_list_has_an_item_in_each_line() -> None:

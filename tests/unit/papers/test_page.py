@@ -54,7 +54,7 @@ def test_a_row_shows_paper_ours_run_and_command(catalogue: Catalogue) -> None:
         "`20261128T000000Z-toy-abc123`, quick form, seed 7, 5 repetitions, [result](papers/results/toy.quick.json)",
         "- Again: `mplab papers run --quick some2020-fig1`",
         "**Both are better** (gain 10 to 40 %): as claimed, confirmed.",
-        "| files · baseline · 1 MB · against sptcp-lte | 25.0 % | 20.0 % … 30.0 % | 5 / 5 | 0.010 | 0.010 | as",
+        "| files · baseline · 1 MB · against sptcp-lte | 25.0 % | 20.0 … 30.0 | 5 / 5 | 0.010 | 0.010 | as",
         "![Time](papers/figures/toy.quick.strip-time.svg)",
     ):
         assert part in row
@@ -79,12 +79,45 @@ def test_p_values_are_corrected_over_the_whole_page(catalogue: Catalogue) -> Non
     assert together.findings[0].p_corrected == pytest.approx(0.4)
 
 
-def test_claims_of_a_second_experiment_belong_to_the_row(catalogue: Catalogue) -> None:
+@pytest.fixture
+def two(catalogue: Catalogue) -> Catalogue:
+    """Return a catalogue whose first row has two experiments."""
     (paper,) = catalogue.papers
     row = paper.rows[0].model_copy(update={"also": ("later",)})
-    both = Catalogue((paper.__class__(paper.name, (row, *paper.rows[1:])),), catalogue.forms)
-    far = result(finding(), experiment="later", figures=[])
-    assert len(judge(both, {"toy": result(finding()), "later": far})[0].claims) == 2
+    return Catalogue((paper.__class__(paper.name, (row, *paper.rows[1:])),), catalogue.forms)
+
+
+def later(**changes: Any) -> PaperResult:
+    return result(finding(), experiment="later", run="20261129T000000Z-later-abc123", seed=8, **changes)
+
+
+def test_claims_of_a_second_experiment_belong_to_the_row(two: Catalogue) -> None:
+    assert len(judge(two, {"toy": result(finding()), "later": later()})[0].claims) == 2
+
+
+def test_a_row_is_judged_with_only_its_second_experiment(two: Catalogue) -> None:
+    results = {"later": later(flagged=["0001-aa"], not_ok=["0002-bb", "0003-cc"])}
+    judged = judge(two, results)[0]
+    assert (judged.state, len(judged.claims), judged.not_run) == ("verdict", 1, ["toy"])
+    row = page(two, results, "papers").partition("### some2020-fig1")[2].partition("### some2020-fig2")[0]
+    shown = " ".join(row.split())
+    for part in (
+        "- Run: `20261129T000000Z-later-abc123`, quick form, seed 8, 5 repetitions, 2 cells not ok, 1 cell flagged,",
+        "- Not run yet: `toy`",
+        "**Both are better** (gain 10 to 40 %): as claimed, confirmed.",
+        "![Time](papers/figures/toy.quick.strip-time.svg)",
+    ):
+        assert part in shown
+
+
+def test_a_row_names_the_runs_of_all_its_experiments(two: Catalogue) -> None:
+    results = {"toy": result(finding()), "later": later()}
+    row = page(two, results, "papers").partition("### some2020-fig1")[2].partition("### some2020-fig2")[0]
+    assert [line.split("`")[1] for line in row.splitlines() if line.startswith("- Run: ")] == [
+        "20261128T000000Z-toy-abc123",
+        "20261129T000000Z-later-abc123",
+    ]
+    assert "- Not run yet" not in row
 
 
 def test_texts_of_results_are_no_markup(catalogue: Catalogue) -> None:

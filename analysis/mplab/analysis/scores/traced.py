@@ -100,6 +100,14 @@ METRICS: tuple[Metric, ...] = (
         source="baerts2015 §4.7.4, figure 4.10",
     ),
     _metric(
+        "reinjected_bytes",
+        "Reinjected payload",
+        "kB",
+        "lower",
+        ("direction",),
+        source="baerts2015 §6.3.1, figure 6.8",
+    ),
+    _metric(
         "reinjected_share",
         "Reinjected payload, relative to the payload",
         "%",
@@ -257,6 +265,7 @@ def _again(connections: pl.DataFrame, directions: pl.DataFrame) -> Iterator[Valu
             resent = again.filter(pl.col("direction") == direction)["again"].sum()
             yield Value("retransmitted_share", _percent(resent, payload), labels)
             reinjected = connections[f"reinjected_{direction}"].fill_null(0).sum()
+            yield Value("reinjected_bytes", float(reinjected) / 1000, labels)
             yield Value("reinjected_share", _percent(reinjected, payload), labels)
     carrying = connections.filter(_BYTES > 0)
     if not carrying.is_empty():

@@ -80,6 +80,8 @@ def test_planted_values_are_found() -> None:
             "rtt_mean cellular": 75.0,
             "retransmitted_share up": 0.0,
             "retransmitted_share down": 5.0,
+            "reinjected_bytes up": 0.0,
+            "reinjected_bytes down": 0.3,
             "reinjected_share up": 0.0,
             "reinjected_share down": 3.0,
             "retransmitting_connections": 100 / 3,
