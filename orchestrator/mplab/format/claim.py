@@ -104,8 +104,10 @@ class Claim:
         fields = data.kwargs if isinstance(data, ArgsKwargs) else data
         if isinstance(fields, dict) and "gain_percent" in fields:
             kept = {key: value for key, value in fields.items() if key != "gain_percent"}
-            low, high = fields["gain_percent"]
-            return {**kept, "kind": "gain", "claimed": {"low": low, "high": high, "unit": "%"}}
+            match fields["gain_percent"]:
+                case [low, high]:
+                    return {**kept, "kind": "gain", "claimed": {"low": low, "high": high, "unit": "%"}}
+            raise ValueError("gain_percent: a list of two numbers is needed")
         return data
 
     def is_about(self, scenario: str, link: str) -> bool:

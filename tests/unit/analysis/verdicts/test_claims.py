@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from mplab.analysis.errors import NotARunError
 from mplab.analysis.metric import Metric, Value
 from mplab.analysis.record.run import read_run
 from mplab.analysis.scores.scoring import CellScores
 from mplab.analysis.statistics.summaries import Analysis, summarise
 from mplab.analysis.verdicts.claims import ClaimFinding, Outcome, outcomes
 from mplab.analysis.verdicts.judging import VERDICTS
+from mplab.dashboard.watch import Watcher
 from mplab.format.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic, summary_json
 
@@ -367,6 +369,18 @@ ADAPTER = TypeAdapter(Claim)
 def test_a_record_of_an_older_version_is_a_gain() -> None:
     old = {key: value for key, value in CLAIM.items() if key not in ("kind", "claimed")}
     assert ADAPTER.validate_python(old | {"gain_percent": [10.0, 40.0]}) == ADAPTER.validate_python(CLAIM)
+
+
+@pytest.mark.parametrize("value", [5, None, "ab", [1], [1, 2, 3], {"low": 1, "high": 2}, [None, {}]])
+def test_a_wrong_record_of_an_older_version_makes_the_run_unreadable_and_no_other(
+    synthetic: Callable[..., Synthetic], value: object
+) -> None:
+    old = {key: content for key, content in CLAIM.items() if key not in ("kind", "claimed")}
+    run = synthetic(claims=[old | {"gain_percent": value}]).build()
+    with pytest.raises(NotARunError, match=r"claims.0"):
+        read_run(run)
+    (shown,) = Watcher([run.parent]).snapshot().runs
+    assert (shown.name, shown.state) == (run.name, "unreadable")
 
 
 def test_claims_are_on_the_page_and_in_the_data(answered: Callable[..., Path]) -> None:
