@@ -140,3 +140,16 @@ def test_a_server_that_is_not_there_is_an_error() -> None:
         check=True,
     )
     assert json.loads(done.stdout) == {"ok": False, "error": "[Errno 111] Connection refused"}
+
+
+def test_an_ss_that_does_not_end_is_an_error(
+    server: tuple[str, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    host, port = server
+    ss = tmp_path / "ss"
+    ss.write_text("#!/bin/sh\nexec sleep 60\n")
+    ss.chmod(0o755)
+    monkeypatch.setattr(direct_check, "PORT", port)
+    monkeypatch.setattr(direct_check, "_SS_S", 0.1)
+    with pytest.raises(OSError, match=r"ss did not end within 0\.1 s"):
+        next(direct_check.main(host, "/file", str(ss), 1, 5.0))

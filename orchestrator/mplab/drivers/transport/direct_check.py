@@ -20,6 +20,7 @@ _FLAGS = slice(8, 12)
 _FELL_BACK = 1
 _CONGESTION_BYTES = 16
 _POLL_S = 0.005
+_SS_S = 5.0
 _READ_BYTES = 1 << 10
 _OK = b"HTTP/1.1 200 "
 _PEER_COLUMN = 3
@@ -40,7 +41,7 @@ def main(host: str, path: str, ss: str, subflows: int, timeout_s: float) -> Gene
         timeout_s: maximum time, s.
 
     Raises:
-        OSError: the server did not answer.
+        OSError: the server did not answer, or `ss` cannot be run.
     """
     deadline = time.monotonic() + timeout_s
     address = socket.getaddrinfo(host, PORT, socket.AF_INET, socket.SOCK_STREAM)[0][4]
@@ -86,9 +87,16 @@ def _is_multipath(connection: socket.socket) -> bool:
 
 
 def _local_addresses(ss: str, server: str) -> list[str]:
-    """Return the local addresses of the established TCP sockets that are connected to `server`, sorted."""
+    """Return the local addresses of the established TCP sockets that are connected to `server`, sorted.
+
+    Raises:
+        OSError: `ss` cannot be started, or does not end in time.
+    """
     argv = [ss, "-tnH", "state", "established", "dst", f"{server}:{PORT}"]
-    shown = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=5).stdout
+    try:
+        shown = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=_SS_S).stdout
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"{ss} did not end within {_SS_S:g} s") from error
     rows = (line.split() for line in shown.splitlines())
     return sorted({row[2].rpartition(":")[0].partition("%")[0] for row in rows if len(row) > _PEER_COLUMN})
 
