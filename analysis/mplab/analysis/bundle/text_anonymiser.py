@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from mplab.analysis.bundle.addresses import Addresses
 
-KEYS = ("bssid", "bssid_hash", "host", "host_key", "serial", "ssid", "ssid_hash")
-"""Keys of manifests, lab files and phone logs whose values become labels."""
+KEYS = ("bssid", "bssid_hash", "host", "host_key", "machine", "serial", "ssid", "ssid_hash")
+"""Keys of manifests, events, lab files and phone logs whose values become labels."""
 
 _ENGINE = "engine"
 _HOST_OF_URL = re.compile(r"^(?:ssh|tcp|https?)://(?:[^/@]*@)?([^/:@\[\]]+)")

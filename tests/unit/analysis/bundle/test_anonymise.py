@@ -32,6 +32,7 @@ KEY = bytes(range(KEY_BYTES))
 OF_ADDRESSES = {"client", "server", "address"}
 SECRETS = ("10.1.0.2", "10.1.0.1", "185.60.216.35", "2a02:a03f:8d7a:1::17", "ac:37:43:1b:2c:3d")
 NAMES = ("Chez nous", "0A1B2C3D", "router.example.org", "build7.corp.example")
+MACHINE = "5d41402abc4b2a76"
 
 
 @pytest.fixture
@@ -131,6 +132,9 @@ def real(synthetic: Callable[..., Synthetic], tmp_path: Path) -> Path:
         f"mplab: 1\nrouters:\n  home:\n    host: {NAMES[2]}\n    radio: {{ssid: {NAMES[0]}}}\n"
         f"proxy: {{engine: 'ssh://lab@{NAMES[3]}:2222'}}\n"
     )
+    log = run / "events.jsonl"
+    first, *others = log.read_text().splitlines(keepends=True)
+    log.write_text(json.dumps({**json.loads(first), "machine": MACHINE}) + "\n" + "".join(others))
     for number, cell in enumerate(sorted((run / "cells").iterdir())):
         shutil.rmtree(cell / "tables")
         shutil.copy(TRACES / "two-paths-wlan0.pcapng", cell / "phone-wlan0.pcapng")
@@ -156,7 +160,7 @@ def test_nothing_of_a_real_network_is_in_a_bundle_and_its_report_is_made_again(
     written = write_bundle(real, tmp_path / "b.tar.gz", options)
     assert written.omitted == 12
     bundle = open_bundle(written.path, tmp_path / "out")
-    forms = [form.encode() for form in (*SECRETS, *NAMES)]
+    forms = [form.encode() for form in (*SECRETS, *NAMES, MACHINE)]
     forms += [packed(address) for address in SECRETS[:2]]
     forms += [b"23D83CB9", b"AC37431B2C3D", b"ac-37-43-1b-2c-3d", b"185-60-216-35"]
     first = [content(path) for path in real.rglob("*") if path.is_file()]
