@@ -8,11 +8,13 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from mplab.base import lock
 from mplab.base.errors import LabNotReadyError
-from mplab.base.lock import check_free, default_lock_directory, is_locked, private_directory, resource_lock
+from mplab.base.lock import check_free, default_lock_directory, is_locked, machine, private_directory, resource_lock
 
 HOLD = """
 import sys, time
@@ -45,6 +47,26 @@ def test_the_second_user_is_told_who_has_it(tmp_path: Path) -> None:
     finally:
         holder.kill()
         holder.wait()
+
+
+def test_a_machine_is_the_same_with_another_host_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = tmp_path / "machine-id"
+    monkeypatch.setattr(lock, "_MACHINE_ID", number)
+
+    def names() -> list[str]:
+        found = []
+        for host in ("one", "two"):
+            monkeypatch.setattr(os, "uname", lambda host=host: SimpleNamespace(nodename=host))
+            found.append(machine())
+        return found
+
+    without = names()
+    assert without[0] != without[1], "a container without a machine-id"
+    number.write_text("0123456789abcdef0123456789abcdef\n")
+    first, second = names()
+    assert first == second
+    number.write_text("f123456789abcdef0123456789abcdef\n")
+    assert names()[0] not in {first, *without}
 
 
 def test_a_killed_holder_lets_go(tmp_path: Path) -> None:

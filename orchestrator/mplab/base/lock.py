@@ -18,6 +18,7 @@ from mplab.base.errors import LabNotReadyError
 _LOOK_S = 0.2
 """Minimum time for which `resource_lock` retries, seconds: `is_locked` of another process holds the lock briefly."""
 _POLL_S = 0.02
+_MACHINE_ID = Path("/etc/machine-id")
 
 IN_USE = "is in use"
 """Part of the error message for a lock that another process holds."""
@@ -101,12 +102,15 @@ def is_locked(name: str, *, directory: Path | None = None) -> bool:
 
 
 def machine() -> str:
-    """Return an opaque name of this machine, which stays the same after a reboot; a container has its own."""
+    """Return an opaque name of this machine, which stays the same after a reboot and with another host name.
+
+    A machine without a machine-id, such as most containers, is identified by its host name.
+    """
     try:
-        number = Path("/etc/machine-id").read_text(encoding="ascii").strip()
+        number = _MACHINE_ID.read_text(encoding="ascii").strip()
     except (OSError, ValueError):
         number = ""
-    return hashlib.sha256(f"mplab {number} {os.uname().nodename}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"mplab {number or os.uname().nodename}".encode()).hexdigest()[:16]
 
 
 def sees_locks(path: Path, holder: str = "") -> bool:

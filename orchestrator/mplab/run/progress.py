@@ -1,5 +1,6 @@
 """Report the progress of a run: compute it from the events, read it from disk, call functions as it changes."""
 
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -190,7 +191,12 @@ class RunStatus:
 
     @property
     def can_resume(self) -> bool:
-        """Return whether `mplab.run.resume` would run cells: the run was cut, damaged, killed or interrupted."""
+        """Return whether `mplab.run.resume` would run cells: the run was cut, damaged, killed or interrupted.
+
+        A run in the state ``unknown`` can be resumed if this user may write to its directory.
+        """
+        if self.state == "unknown":
+            return os.access(self.path, os.W_OK)
         return bool(self.progress.cut or self.damaged or self.state in {"killed", "interrupted"})
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import mplab.run
 from mplab.base.lock import machine, resource_lock
 from mplab.cli.main import app
 from mplab.dashboard.watch import Watcher
@@ -77,6 +78,10 @@ def test_a_process_that_cannot_be_seen_is_not_called_killed(
         shown = Watcher([run.parent]).snapshot().run(run.name)
         assert shown is not None
         assert (listed[0]["state"], status["state"], shown.state) == (state, state, state)
+    read = mplab.run.status(run)
+    assert read.can_resume, "its process may be dead"
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != run or mode != os.W_OK)
+    assert read.can_resume is (read.state == "killed")
 
 
 def test_a_folder_can_be_an_argument(folder: Path) -> None:
