@@ -27,18 +27,29 @@ OLD: dict[str, Any] = {
 CELL = {"id": "0001-web-a-baseline-r1", "outcome": "ok"}
 
 
-def test_cells_of_an_older_version_keep_their_hashes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("download", "web", "same"),
+    [
+        ("", "", [True, True]),
+        (", repeat: 1", ", tls: true, addresses: several, origin_rtt: table, browser: chromium", [True, True]),
+        (", repeat: 2", ", origin_rtt: none", [False, False]),
+    ],
+)
+def test_cells_of_an_older_version_keep_their_hashes(tmp_path: Path, download: str, web: str, same: list[bool]) -> None:
     file = tmp_path / "demo.yaml"
     file.write_text(
         "mplab: 1\nname: demo\nseed: 1\nrepetitions: 5\ntransports: [sptcp-wifi, sptcp-lte, mptcp]\nlinks: [baseline]\n"
-        "scenarios:\n  - download: {sizes: [10 kB, 100 kB, 1 MB], pause: 100 ms}\n"
-        "  - web: {sites: [search, wiki], http: h2}\ntolerance: {rtt: 10 %, rate: 10 %}\n"
+        f"scenarios:\n  - download: {{sizes: [10 kB, 100 kB, 1 MB], pause: 100 ms{download}}}\n"
+        f"  - web: {{sites: [search, wiki], http: h2{web}}}\ntolerance: {{rtt: 10 %, rate: 10 %}}\n"
     )
     experiment = load_experiment(file, catalog=catalog())
-    assert [cell.hash for cell in make_plan(experiment).cells[:2]] == [
+    hashes = [
         "ec6d5691773e025a63e008a1f8841eb32c1e2bb853ba8ee42e8fded0301b957a",
         "eb7442afc0c7895d623167c46a9ca1e5924d878ad80393abd2db82d448910872",
     ]
+    cells = make_plan(experiment).cells[:2]
+    assert [cell.scenario for cell in cells] == ["download", "web"]
+    assert [cell.hash == hash_ for cell, hash_ in zip(cells, hashes, strict=True)] == same
 
 
 @pytest.mark.parametrize("name", list_links(LINKS))
