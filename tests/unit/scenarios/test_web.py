@@ -1,5 +1,6 @@
 """The web scenario on a browser that plays back events."""
 
+import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -28,12 +29,13 @@ NAVIGATION = {
 
 
 class PlaybackUi:
-    """A browser that reports the same events and timings for every page."""
+    """A browser that reports the same events and timings for every page, on new connections unless `kept`."""
 
     def __init__(
-        self, events: Sequence[Mapping[str, Any]], listed: Any = LISTED, error: Exception | None = None
+        self, events: Sequence[Mapping[str, Any]], listed: Any = LISTED, error: Exception | None = None,
+        kept: bool = False,
     ) -> None:
-        self._events, self._listed, self._error = events, listed, error
+        self._events, self._listed, self._error, self._kept = events, listed, error, kept
         self.opened: list[str] = []
 
     def open(self, target: str, *, timeout_s: float = 60.0) -> None:
@@ -42,7 +44,13 @@ class PlaybackUi:
             raise self._error
 
     def network_events(self) -> Sequence[Mapping[str, Any]]:
-        return self._events if self.opened[-1].startswith("http") else []
+        if not self.opened[-1].startswith("http"):
+            return []
+        events = copy.deepcopy(self._events)
+        for event in events:
+            if not self._kept and "connectionId" in event["params"].get("response", {}):
+                event["params"]["response"]["connectionId"] += 100 * len(self.opened)
+        return events
 
     def evaluate(self, script: str) -> Any:
         return {
@@ -102,6 +110,17 @@ def test_each_round_has_a_browser_of_its_own_and_every_site_once(
     assert cell.opened == 2
     visits = [(page["load"], page["site"]) for page in cell.observations]
     assert sorted(visits) == [(1, "search"), (1, "wiki"), (2, "search"), (2, "wiki")]
+
+
+def test_a_connection_of_an_earlier_load_in_the_same_browser_fails_the_cell(
+    web: SimpleNamespace, make_cell: Callable[..., Any], make_events: Callable[..., Any]
+) -> None:
+    events = make_events(PAGE, connections={"https://img1.wiki.lab/i/7.png": 9})
+    cell = make_cell(ui=PlaybackUi(events, kept=True))
+    visit(web, cell, parameters(web, loads=3))
+    assert [page["connections"] for page in cell.observations] == [2, 2, 2], "each round has a new browser"
+    with pytest.raises(StepError, match=r"2 of 2 connections are of an earlier load"):
+        visit(web, make_cell(ui=PlaybackUi(events, kept=True)), parameters(web, sites=["wiki", "search"]))
 
 
 def test_http1_sites_have_other_names(

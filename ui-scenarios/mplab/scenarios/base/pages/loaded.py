@@ -149,20 +149,33 @@ def check_protocol(page: str, objects: Sequence[LoadedObject], protocol: str, sc
         raise StepError(f"{page}: {len(other)} objects came by {other_protocol}, {protocol} was requested: {names}")
 
 
+def connection_ids(events: Sequence[Event]) -> frozenset[int]:
+    """Return Chromium's numbers of the connections that a page used. Firefox does not number connections: none."""
+    return frozenset(response["connectionId"] for response in _responses(events) if response.get("connectionId"))
+
+
 def connections_of(events: Sequence[Event]) -> int:
-    """Return the number of connections that a page used (Chromium) or opened (Firefox, which names no connections)."""
-    responses = [event["params"]["response"] for event in events if event["method"] == "Network.responseReceived"]
-    numbers = {response["connectionId"] for response in responses if response.get("connectionId")}
-    return len(numbers) or sum(not response["connectionReused"] for response in responses)
+    """Return the number of connections that a page used (Chromium) or opened (Firefox)."""
+    return len(connection_ids(events)) or sum(not response["connectionReused"] for response in _responses(events))
 
 
-def check_connections(page: str, connections: int, *, one: bool) -> None:
-    """Raise StepError if a page opened no connection; with `one`, also if it used several. `page` begins the message.
+def _responses(events: Sequence[Event]) -> list[Event]:
+    return [event["params"]["response"] for event in events if event["method"] == "Network.responseReceived"]
 
-    A page without own connections used those of an earlier load: its cache was not cold.
+
+def check_connections(page: str, connections: int, *, one: bool, kept: int = 0) -> None:
+    """Raise StepError if a page used a connection of an earlier load: the browser was not cold.
+
+    Args:
+        page: name of the page, for the error message.
+        connections: result of `connections_of`. 0: Firefox opened no connection, so it used earlier ones only.
+        one: also raise StepError if the page used several connections.
+        kept: number of connections of the page that an earlier load in the same browser had used.
     """
     if not connections:
         raise StepError(f"{page}: the page opened no connection: the browser had kept one")
+    if kept:
+        raise StepError(f"{page}: {kept} of {connections} connections are of an earlier load: the browser kept them")
     if one and connections > 1:
         raise StepError(f"{page}: the page used {connections} connections, one was requested (addresses: one)")
 

@@ -19,6 +19,7 @@ from mplab.scenarios.base.pages.loaded import (
     check_complete,
     check_connections,
     check_protocol,
+    connection_ids,
     connections_of,
     load_event_time,
     loaded_objects,
@@ -187,16 +188,17 @@ class PagesScenario(Scenario[PagesParameters]):
             events: mapping to which the browser's events of the load are added, under ``<site>-<number>``.
             parameters: parameters of the scenario.
             site: name of the site.
-            number: number of the round, from 1.
+            number: number of the round, from 1. Each round has a new browser, which can reuse connection numbers.
 
         Returns:
             Fields of the observation ``page``.
 
         Raises:
             StepError: the page is not complete, or it was not loaded as the parameters require: an object came by
-                another HTTP version, or the page used another number of connections.
+                another HTTP version, or the page used another number of connections or one of an earlier load.
         """
         page, name = f"{self.name}: {site}", f"{site}-{number}"
+        earlier = [load for other, load in events.items() if other.rpartition("-")[2] == str(number)]
         url = parameters.url(site)
         ui.open(BLANK_PAGE)
         ui.network_events()
@@ -215,7 +217,8 @@ class PagesScenario(Scenario[PagesParameters]):
         connections = connections_of(load_events)
         # Firefox opens more connections, and closes them before their first request.
         one = (parameters.http, parameters.addresses, self.browser_of(parameters)) == ("h2", "one", "chromium")
-        check_connections(page, connections, one=one)
+        kept = connection_ids(load_events) & frozenset[int]().union(*map(connection_ids, earlier))
+        check_connections(page, connections, one=one, kept=len(kept))
         return page_fields(
             site=site,
             load=number,
