@@ -102,7 +102,7 @@ def repeated(download: SimpleNamespace, make_cell: Callable[..., Any], reply: An
     scenario = download.scenario.SCENARIO
     sizes = ["1 kB", "10 kB", "50 kB", "100 kB"]
     parameters = scenario.parameters.model_validate({"sizes": sizes, "repeat": 5, "pause": "0 s"} | changes)
-    cell = make_cell(reply=reply or reply_of_size)
+    cell = make_cell(reply=reply or reply_of_size, time_limit_s=scenario.time_limit_s(parameters))
     cell.run(scenario, parameters)
     return cell
 
@@ -141,17 +141,63 @@ def test_each_repetition_has_all_sizes_in_an_order_of_its_own(
 def test_a_failed_repetition_is_recorded_and_the_others_count(
     download: SimpleNamespace, make_cell: Callable[..., Any]
 ) -> None:
-    cell = repeated(download, make_cell, Failing(2, 7), sizes=["1 kB"], repeat=8)
+    cell = repeated(download, make_cell, Failing(2, 7), sizes=["1 kB"], repeat=40)
     events = [(item["event"], item.get("repeat")) for item in cell.observations]
-    assert [number for event, number in events if event == "download"] == [1, 2, 4, 5, 6, 7]
+    assert [number for event, number in events if event == "download"] == [1, 2, *range(4, 8), *range(9, 41)]
     assert [number for event, number in events if event == "failed"] == [3, 8]
     (warning,) = (item for item in cell.observations if item["event"] == "warning")
-    assert warning["text"] == "2 of 8 downloads failed; see the observations"
+    assert warning["text"] == "2 of 40 downloads failed; see the observations"
+    values = download.scores.score(cell.observations, {}, None)
+    assert [(value.value, value.repeat) for value in values if value.metric == "failed_share"] == [(5.0, 0)]
+    assert len([value for value in values if value.metric == "download_time"]) == 38, "a failure is no value"
 
 
-def test_a_file_that_failed_each_time_fails_the_cell(download: SimpleNamespace, make_cell: Callable[..., Any]) -> None:
-    with pytest.raises(StepError, match="download of 1 kB: curl failed"):
-        repeated(download, make_cell, Failing(*range(8)), sizes=["1 kB"], repeat=8)
+@pytest.mark.parametrize(("repeat", "failing"), [(8, (3,)), (40, (2, 7, 30)), (5, (0,))])
+def test_more_failures_than_one_in_twenty_fail_the_cell(
+    download: SimpleNamespace, make_cell: Callable[..., Any], repeat: int, failing: tuple[int, ...]
+) -> None:
+    message = (
+        rf"^download of 1 kB: curl failed \(28\) .*\. {len(failing)} of {repeat} repetitions of this download failed: "
+        "at most 5 % may fail$"
+    )
+    with pytest.raises(StepError, match=message):
+        repeated(download, make_cell, Failing(*failing), sizes=["1 kB"], repeat=repeat)
+
+
+def test_failures_are_counted_for_each_file(download: SimpleNamespace, make_cell: Callable[..., Any]) -> None:
+    class FailingSize(Failing):
+        def __call__(self, argv: Sequence[str]) -> CommandResult:
+            return super().__call__(argv) if argv[-1].endswith("/50000") else reply_of_size(argv)
+
+    with pytest.raises(StepError, match=r"download of 50 kB: .* 2 of 20 repetitions"):
+        repeated(download, make_cell, FailingSize(3, 9), repeat=20)
+
+
+def test_a_stalled_file_takes_no_time_from_the_others(
+    download: SimpleNamespace, make_cell: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, limits = 0.0, {1000: set[float](), 2_000_000: set[float]()}
+
+    def reply(argv: Sequence[str]) -> CommandResult:
+        nonlocal now
+        size, limit_s = int(argv[-1].rsplit("/", 1)[1]), float(argv[argv.index("--max-time") + 1])
+        limits[size].add(limit_s)
+        stalled = size == 2_000_000 and len(order) % 2 == 0 and not failed
+        failed.extend([size] * stalled)
+        order.append(size)
+        now += limit_s if stalled else 1.5
+        if stalled:
+            return CommandResult(0, digest(0), "curl: (28) Operation timed out\n" + report(400, exit=28))
+        return CommandResult(0, digest(size), report(size))
+
+    order: list[int] = []
+    failed: list[int] = []
+    clock = SimpleNamespace(monotonic=lambda: now, sleep=lambda _s: None)
+    monkeypatch.setattr(download.scenario, "time", clock)
+    cell = repeated(download, make_cell, reply, sizes=["1 kB", "2 MB"], repeat=20)
+    assert len(order) == 40
+    assert limits == {1000: {11.0}, 2_000_000: {90.0}}
+    assert [item["name"] for item in cell.observations if item["event"] == "failed"] == ["2 MB"]
 
 
 def test_wrong_bytes_fail_the_cell_in_any_repetition(download: SimpleNamespace, make_cell: Callable[..., Any]) -> None:

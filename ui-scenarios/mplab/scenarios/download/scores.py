@@ -1,5 +1,6 @@
 """Score downloads: download time, goodput, time to first byte, name lookup, and times of bundles."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -29,6 +30,14 @@ METRICS: tuple[Metric, ...] = (
         "bundle_time", "Time for a bundle", "s", "lower", ("bundle",), headline=True, activity="Downloading {bundle}"
     ),
     _metric("flow_time", "Mean time of a flow in a bundle", "s", "lower", ("bundle",)),
+    _metric(
+        "failed_share",
+        "Failed downloads",
+        "%",
+        "lower",
+        source="failed repetitions of all files and bundles over all repetitions, only with repeat",
+        limits=(0.0, 100.0),
+    ),
     *INTERFACE_BYTES,
 )
 
@@ -37,9 +46,14 @@ def score(observations: Sequence[Observation], tables: object, folder: object) -
     """Return the values of `METRICS` for each file size and each bundle.
 
     Download time and time to first byte do not include the name lookup, which is a separate metric. If a proxy
-    resolves the name, the lookup is part of both times, and its metric has no value.
+    resolves the name, the lookup is part of both times, and its metric has no value. A failed download has no time;
+    with ``repeat`` it counts in ``failed_share``.
     """
-    return [value for observation in observations for value in _values(observation)]
+    values = [value for observation in observations for value in _values(observation)]
+    repeated = Counter(observation["event"] for observation in observations if observation.get("repeat"))
+    if total := repeated.total():
+        values.append(Value("failed_share", 100 * repeated["failed"] / total))
+    return values
 
 
 def _values(observation: Observation) -> Iterator[Value]:
