@@ -17,8 +17,6 @@ from mplab.format.units import format_size
 INTERFACE_TITLES = {"wlan0": "WiFi", "rmnet0": "LTE"}
 
 PathName = Literal["wifi", "lte"]
-_PATH_OF: dict[object, str] = {interface: path for path, interface in INTERFACES.items()}
-
 
 class PathJson(TypedDict):
     """Condition of both directions of a path as written in records."""
@@ -84,7 +82,8 @@ class Moment:
         """Convert input in the form of `to_json` to field values; return other input unchanged."""
         if not isinstance(data, dict) or "device" not in data:
             return data
-        values = {**data, "path": _PATH_OF.get(data["device"], data["device"])}
+        device = data["device"]
+        values = {**data, "path": next((path for path, name in INTERFACES.items() if name == device), device)}
         if reshaped := {direction: data[direction] for direction in WAYS if direction in data}:
             values |= {"condition": reshaped, "reshaped": True}
         return {**values, "default_route": data.get("route") == "default"}

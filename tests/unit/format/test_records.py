@@ -63,6 +63,13 @@ def test_a_recorded_link_condition_is_the_same_condition(name: str) -> None:
         ]
 
 
+@pytest.mark.parametrize("device", [[], {}, 5, None, "eth0"])
+def test_a_change_of_a_wrong_device_is_a_validation_error(device: object) -> None:
+    link = {"name": "x", "changes": [{"at_s": 1, "device": device}]}
+    with pytest.raises(ValidationError, match=r"changes\.0\.path"):
+        TypeAdapter(LinkCondition).validate_python(link)
+
+
 def test_a_recorded_experiment_is_the_same_experiment(tmp_path: Path) -> None:
     file = tmp_path / "x.yaml"
     file.write_text(
