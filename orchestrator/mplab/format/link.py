@@ -18,6 +18,7 @@ INTERFACE_TITLES = {"wlan0": "WiFi", "rmnet0": "LTE"}
 
 PathName = Literal["wifi", "lte"]
 
+
 class PathJson(TypedDict):
     """Condition of both directions of a path as written in records."""
 

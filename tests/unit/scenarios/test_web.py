@@ -32,7 +32,10 @@ class PlaybackUi:
     """A browser that reports the same events and timings for every page, on new connections unless `kept`."""
 
     def __init__(
-        self, events: Sequence[Mapping[str, Any]], listed: Any = LISTED, error: Exception | None = None,
+        self,
+        events: Sequence[Mapping[str, Any]],
+        listed: Any = LISTED,
+        error: Exception | None = None,
         kept: bool = False,
     ) -> None:
         self._events, self._listed, self._error, self._kept = events, listed, error, kept

@@ -48,6 +48,6 @@ def status(run_name: RunArgument = "", runs: RunsOption = RUNS, as_json: JsonOpt
         rows.add_row("skipped", f"{transport}: {reason}")
     out.print(rows)
     if state.state == "unknown":
-        out.print("\nAnother user or machine ran it, and its last event is old: run 'mplab status' there.", soft_wrap=True)
+        out.print("\nAnother user or machine ran it; its last event is old: run 'mplab status' there.", soft_wrap=True)
     if state.can_resume:
         out.print(f"\nContinue with: mplab resume {state.path}", markup=False, soft_wrap=True)
