@@ -19,6 +19,7 @@ from mplab.analysis.verdicts.claims import ClaimFinding, Outcome, outcomes
 from mplab.analysis.verdicts.wording import claimed_words
 from mplab.base.errors import InputError
 from mplab.base.files import explained, replace
+from mplab.format.experiment import SmallestEffect
 from mplab.format.manifest import Manifest
 from mplab.format.paperresult import ClaimResult, FigureResult, FindingResult, GroupResult, PaperResult
 from mplab.papers.forms import TAG
@@ -106,7 +107,7 @@ def collect(run_dir: Path, catalogue: Catalogue) -> CompactResult:
         not_ok=tuple(cell.id for cell in run.cells if not cell.ok),
         versions=_versions(run),
         ended=run.cut.reason if run.cut is not None else "",
-        claims=tuple(_claim(outcome) for outcome in claimed),
+        claims=tuple(_claim(outcome, experiment.smallest_effect) for outcome in claimed),
         groups=tuple(_groups(analysis, {outcome.claim.metric for outcome in claimed})),
         figures=tuple(figures),
     )
@@ -148,14 +149,14 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _claim(outcome: Outcome) -> ClaimResult:
+def _claim(outcome: Outcome, smallest: SmallestEffect) -> ClaimResult:
     claim = outcome.claim
     return ClaimResult(
         figure=claim.figure,
         text=claim.text,
         metric=claim.metric,
         transport=claim.transport,
-        claimed=claimed_words(claim),
+        claimed=claimed_words(claim, smallest),
         width=claim.width,
         groups=claim.groups,
         found=tuple(_finding(finding) for finding in outcome.findings),

@@ -20,7 +20,7 @@ from mplab.analysis.text import DASH, p_text
 from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
 from mplab.analysis.verdicts.correction import correct
 from mplab.analysis.verdicts.judging import VERDICTS
-from mplab.analysis.verdicts.wording import estimate_words, interval_words
+from mplab.analysis.verdicts.wording import estimate_words, interval_note, interval_words
 from mplab.base.errors import InputError
 from mplab.base.files import explained
 from mplab.base.humanize import counted, duration
@@ -283,7 +283,9 @@ def _claim(claim: JudgedClaim) -> Iterator[str]:
     sure = ", confirmed" if outcome.confirmed else ""
     width = f"; width: {_plain(result.width)}" if result.width and result.width != "paper" else ""
     about = f" ({_plain(result.claimed)}{width})" if result.claimed else ""
-    yield from _wrapped(f"**{_plain(result.text)}**{about}: {outcome.verdict}{sure}.")
+    note = interval_note(outcome.without_interval, [finding.verdict for finding in outcome.findings])
+    doubt = f" ({note})" if note else ""
+    yield from _wrapped(f"**{_plain(result.text)}**{about}: {outcome.verdict}{sure}{doubt}.")
     yield ""
     pairs = list(zip(outcome.findings, result.found, strict=True))
     shown = [(finding, found) for finding, found in pairs if finding.verdict in VERDICTS][:MOST_FINDINGS]
@@ -298,7 +300,8 @@ def _claim(claim: JudgedClaim) -> Iterator[str]:
                 " / ".join(map(str, finding.cells)) or DASH,
                 p_text(finding.p),
                 p_text(finding.p_corrected),
-                finding.verdict + (", confirmed" if finding.confirmed else ""),
+                finding.verdict
+                + (", confirmed" if finding.confirmed else " (no interval)" if finding.interval is None else ""),
             ]
             yield f"| {' | '.join(cells)} |"
         yield ""

@@ -67,6 +67,8 @@ class Synthetic:
     name: str = "demo"
     claims: Sequence[Mapping[str, Any]] = ()
     budgets: Sequence[Mapping[str, Any]] = ()
+    exclude: Sequence[Mapping[str, Any]] = ()
+    """Combinations that the experiment leaves out; the run has cells of them, without a meaning for its claims."""
     day: int = 22
     """Day of the run in September 2026: part of its name, and seed of everything except the order of the cells."""
     slower: Mapping[str, float] = field(default_factory=dict)
@@ -155,6 +157,7 @@ class Synthetic:
                 "congestion_control": "cubic",
                 "retries": 1,
                 "claims": list(self.claims),
+                "matrix": {"exclude": list(self.exclude)},
                 "budgets": list(self.budgets),
             },
             "plan": {"cells": cells, "estimate_s": 90.0, "skipped": list(self.skipped)},

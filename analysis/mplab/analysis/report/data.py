@@ -15,7 +15,7 @@ from mplab.analysis.statistics.summaries import HEAD_COLUMNS, Analysis, Group, P
 from mplab.analysis.text import Scale, scale_of
 from mplab.analysis.verdicts.claims import Outcome
 from mplab.analysis.verdicts.wording import claimed_words
-from mplab.format.experiment import TransportRecord
+from mplab.format.experiment import SmallestEffect, TransportRecord
 
 Table = tuple[Sequence[str], list[tuple[object, ...]]]
 STEMS = ("statistics", "contrasts", "quantiles", "values", "cells", "claims")
@@ -108,7 +108,7 @@ def tables(analysis: Analysis, claims: Sequence[Outcome]) -> dict[str, Table]:
         "quantiles": (QUANTILES_COLUMNS, list(quantile_lines(analysis.groups))),
         "values": (VALUES_COLUMNS, list(_values(analysis))),
         "cells": (CELLS_COLUMNS, list(_cells(analysis))),
-        "claims": (CLAIMS_COLUMNS, list(_claims(claims))),
+        "claims": (CLAIMS_COLUMNS, list(_claims(claims, analysis.run.manifest.experiment.smallest_effect))),
     }
 
 
@@ -171,7 +171,7 @@ def _cells(analysis: Analysis) -> Iterator[tuple[object, ...]]:
         )
 
 
-def _claims(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
+def _claims(outcomes: Sequence[Outcome], smallest: SmallestEffect) -> Iterator[tuple[object, ...]]:
     for outcome in outcomes:
         claim = outcome.claim
         for finding in outcome.findings:
@@ -189,7 +189,7 @@ def _claims(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
                 finding.unit,
                 finding.estimate,
                 *(limit if limit is not None and isfinite(limit) else None for limit in limits),
-                claimed_words(claim),
+                claimed_words(claim, smallest),
                 finding.verdict,
                 _YES_NO[finding.certain],
                 finding.null,

@@ -35,7 +35,7 @@ from mplab.analysis.text import (
 from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
 from mplab.analysis.verdicts.findings import GroupKey, PairFinding
 from mplab.analysis.verdicts.judging import VERDICTS
-from mplab.analysis.verdicts.wording import claimed_words, count_words, estimate_words, interval_words
+from mplab.analysis.verdicts.wording import claimed_words, count_words, estimate_words, interval_note, interval_words
 from mplab.format.experiment import TransportRecord
 from mplab.format.link import interface_title
 from mplab.format.runevents import CellRetried
@@ -152,7 +152,7 @@ class ClaimRow:
 
 @dataclass(frozen=True)
 class ClaimTable:
-    """The table of a claim; ``counts`` has the number of groups by verdict, as text."""
+    """The table of a claim; ``counts`` has the number of groups by verdict, and of those without interval, as text."""
 
     text: str
     source: str
@@ -174,16 +174,17 @@ def claim_tables(analysis: Analysis, outcomes: Sequence[Outcome]) -> list[ClaimT
 def _claim_table(analysis: Analysis, outcome: Outcome) -> ClaimTable:
     claim = outcome.claim
     metric = outcome.findings[0].metric if outcome.findings else None
+    verdicts = [finding.verdict for finding in outcome.findings]
     return ClaimTable(
         text=claim.text,
         source=claim.source,
         figure=claim.figure,
         metric=metric.title if metric else claim.metric,
-        claimed=claimed_words(claim),
+        claimed=claimed_words(claim, analysis.run.manifest.experiment.smallest_effect),
         width=claim.width,
         verdict=outcome.verdict,
         certain=outcome.confirmed or outcome.verdict not in VERDICTS,
-        counts=count_words([finding.verdict for finding in outcome.findings]),
+        counts="; ".join(filter(None, (count_words(verdicts), interval_note(outcome.without_interval, verdicts)))),
         rows=tuple(_claim_row(analysis, outcome, finding) for finding in outcome.findings),
     )
 

@@ -14,6 +14,7 @@ import polars as pl
 
 from mplab.analysis.files import parse_json
 from mplab.analysis.metric import NOT_NEGATIVE, Metric, Observation, Value
+from mplab.analysis.record.decode import NETWORKS
 from mplab.analysis.record.tables import FOLDER, LOOPBACK, Tables
 from mplab.analysis.scores.plugins import ScoringPlugin
 from mplab.format.cell import CellRecord
@@ -117,16 +118,18 @@ METRICS: tuple[Metric, ...] = (
     ),
     _share(
         "retransmitting_connections",
-        "Connections that retransmit payload",
+        "Connections with two subflows or more that retransmit payload",
         "%",
         "lower",
+        ("direction",),
         source="baerts2015 §4.7.4, figure 4.10",
     ),
     _share(
         "reinjecting_connections",
-        "Multipath TCP connections that reinject payload",
+        "Connections with two subflows or more that reinject payload",
         "%",
         "lower",
+        ("direction",),
         source="baerts2015 §4.7.4, figure 4.10",
     ),
     _metric("app_connections", "Connections of the apps", "", "neither", source="baerts2015 table 4.1"),
@@ -157,7 +160,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "transport_overhead",
-        "Payload on the interfaces beyond that of the apps, relative to it",
+        "Payload on the interfaces beyond that of the apps and its copies, relative to that of the apps",
         "%",
         "lower",
         source="nikravesh2016 §5.6",
@@ -177,23 +180,30 @@ _UNIQUE = pl.col("unique_up") + pl.col("unique_down")
 _BYTES = pl.col("bytes_up") + pl.col("bytes_down")
 
 
-def score(tables: Mapping[str, pl.DataFrame], loopback: Mapping[str, pl.DataFrame]) -> list[Value]:
+def score(
+    tables: Mapping[str, pl.DataFrame],
+    loopback: Mapping[str, pl.DataFrame],
+    networks: Sequence[str] = (),
+    copied: int = 0,
+) -> list[Value]:
     """Return the values of `METRICS` for a cell.
 
     Args:
         tables: tables of the phone's interfaces.
         loopback: tables of the phone's loopback interface; empty if the run has no agent.
+        networks: networks with a capture. One without a subflow has the share 0 %.
+        copied: bytes of the apps that an MPFlex session copied to another path.
     """
     if tables["connections"].is_empty():
         return []
     apps = tables["connections"] if loopback["connections"].is_empty() else loopback["connections"]
     return [
-        *_networks(tables["subflows"]),
+        *_networks(tables["subflows"], networks),
         *_multipath(tables["connections"], tables["subflows"]),
         *_delays(tables["subflows"], tables["directions"]),
         *_again(tables["connections"], tables["directions"]),
         *_apps(apps.filter(pl.col("syn_seen"))),
-        *_overhead(tables["subflows"], loopback["connections"]),
+        *_overhead(tables["subflows"], loopback["connections"], copied),
     ]
 
 
@@ -201,17 +211,25 @@ def extended(plugin: ScoringPlugin) -> ScoringPlugin:
     """Return the scoring plug-in of a scenario, extended so that it also computes the metrics of the traces."""
 
     def both(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], cell: Path) -> list[Value]:
-        own = score(tables, Tables(cell / FOLDER / LOOPBACK))
-        return [*plugin.score(observations, tables, cell), *own, *_copies(cell)]
+        record = _record(cell)
+        interfaces = [capture.interface for capture in record.captures] if record is not None else []
+        captured = [NETWORKS[interface] for interface in interfaces if interface in NETWORKS]
+        paths = record.proof.session.paths.values() if record is not None else ()
+        copied = sum(path.copied_up + path.copied_down for path in paths)
+        own = score(tables, Tables(cell / FOLDER / LOOPBACK), captured, copied)
+        once = sum(path.bytes_up + path.bytes_down for path in paths)
+        copies = [Value("copied_share", 100 * copied / once)] if once > 0 else []
+        return [*plugin.score(observations, tables, cell), *own, *copies]
 
     return ScoringPlugin(plugin.name, (*plugin.metrics, *METRICS), both)
 
 
-def _networks(subflows: pl.DataFrame) -> Iterator[Value]:
-    carried = subflows.filter(pl.col("network") != "").group_by("network").agg(total=_UNIQUE.sum()).sort("network")
+def _networks(subflows: pl.DataFrame, networks: Sequence[str]) -> Iterator[Value]:
+    carried = subflows.filter(pl.col("network") != "").group_by("network").agg(total=_UNIQUE.sum())
     total = carried["total"].sum()
     if total > 0:
-        for network, own in carried.iter_rows():
+        by_network = {**dict.fromkeys(networks, 0), **dict(carried.iter_rows())}
+        for network, own in sorted(by_network.items()):
             yield Value("network_share", 100 * own / total, {"network": network})
 
 
@@ -267,15 +285,16 @@ def _again(connections: pl.DataFrame, directions: pl.DataFrame) -> Iterator[Valu
             reinjected = connections[f"reinjected_{direction}"].fill_null(0).sum()
             yield Value("reinjected_bytes", float(reinjected) / 1000, labels)
             yield Value("reinjected_share", _percent(reinjected, payload), labels)
-    carrying = connections.filter(_BYTES > 0)
-    if not carrying.is_empty():
-        numbers = again.filter(pl.col("again") > 0).select("connection_id").unique()
-        sent = carrying.join(numbers, on="connection_id", how="semi").height
-        yield Value("retransmitting_connections", 100 * sent / carrying.height)
-    multipath = carrying.filter(pl.col("kind") == "mptcp")
-    if not multipath.is_empty():
-        reinjecting = multipath.filter((pl.col("reinjected_up") + pl.col("reinjected_down")) > 0).height
-        yield Value("reinjecting_connections", 100 * reinjecting / multipath.height)
+    several = connections.filter((_BYTES > 0) & (pl.col("subflows") > 1))  # as in figure 4.10
+    if several.is_empty():
+        return
+    for direction in ("up", "down"):
+        labels = {"direction": direction}
+        numbers = again.filter((pl.col("direction") == direction) & (pl.col("again") > 0)).select("connection_id")
+        sent = several.join(numbers, on="connection_id", how="semi").height
+        yield Value("retransmitting_connections", 100 * sent / several.height, labels)
+        reinjecting = several.filter(pl.col(f"reinjected_{direction}") > 0).height
+        yield Value("reinjecting_connections", 100 * reinjecting / several.height, labels)
 
 
 def _apps(connections: pl.DataFrame) -> Iterator[Value]:
@@ -294,22 +313,19 @@ def _apps(connections: pl.DataFrame) -> Iterator[Value]:
             yield Value("app_connection_bytes", float(size or 0) / 1000, {"direction": direction, "quantile": label})
 
 
-def _overhead(subflows: pl.DataFrame, apps: pl.DataFrame) -> Iterator[Value]:
+def _overhead(subflows: pl.DataFrame, apps: pl.DataFrame, copied: int) -> Iterator[Value]:
     of_apps = apps.select(_BYTES.sum()).item() if not apps.is_empty() else 0
     if of_apps > 0:
-        yield Value("transport_overhead", 100 * (subflows.select(_UNIQUE.sum()).item() - of_apps) / of_apps)
+        beyond = subflows.select(_UNIQUE.sum()).item() - of_apps - copied
+        yield Value("transport_overhead", 100 * beyond / of_apps)
 
 
-def _copies(cell: Path) -> Iterator[Value]:
-    """Yield the share of copied bytes in the bytes of the apps, from the record of an MPFlex session."""
+def _record(cell: Path) -> CellRecord | None:
+    """Return the record of a cell; None if it cannot be read."""
     try:
-        record = CellRecord.model_validate(parse_json((cell / "cell.json").read_bytes()))
+        return CellRecord.model_validate(parse_json((cell / "cell.json").read_bytes()))
     except (OSError, ValueError):
-        return
-    paths = record.proof.session.paths.values()
-    total = sum(path.bytes_up + path.bytes_down for path in paths)
-    if total > 0:
-        yield Value("copied_share", 100 * sum(path.copied_up + path.copied_down for path in paths) / total)
+        return None
 
 
 def _median(metric: str, values: pl.Series) -> Iterator[Value]:

@@ -37,12 +37,17 @@ def draws(cells: CellValues, statistic: CellStatistic, seed: int, resamples: int
     n = len(cells)
     if n < MIN_FOR_INTERVAL:
         return None
-    chosen = np.random.default_rng(seed).integers(n, size=(resamples, n))
+    chosen = resampled(n, seed, resamples)
     if statistic != "pooled":
         rows = _of_cells(cells, statistic)[chosen]
         drawn: Sample = rows.mean(axis=1) if statistic == "mean" else np.median(rows, axis=1)
         return drawn
     return np.concatenate([_pooled(cells, chosen[start : start + _BATCH]) for start in range(0, resamples, _BATCH)])
+
+
+def resampled(cells: int, seed: int, resamples: int = RESAMPLES) -> npt.NDArray[np.int64]:
+    """Return the indices of the cells of each resample: a row per resample."""
+    return np.random.default_rng(seed).integers(cells, size=(resamples, cells))
 
 
 def percentile_interval(drawn: Sample | None, cells: int, confidence: float = CONFIDENCE) -> Interval | None:

@@ -2,7 +2,8 @@
 
 A claim has a finding for each group that it is about: a scenario under a link condition with the labels of the metric.
 A trend along links has one finding for all its links, and a correlation one for all links. `judging` defines the
-verdicts, `estimates` the quantities. A group without values has a finding as well: ``no data``.
+verdicts, `estimates` the quantities. A group without values has a finding as well: ``no data``; so has a scenario of
+which the run leaves out link conditions, for example in a short form of the experiment.
 
 The verdict on the whole claim is that of most groups: the lower median of the verdicts of the groups with values, in
 the order *contradicted*, *not seen*, *same direction*, *as claimed*. For a claim about all groups (``groups: all``:
@@ -105,6 +106,11 @@ class Outcome:
         return 2 * len(sure) >= len(measured)
 
     @property
+    def without_interval(self) -> int:
+        """Return the number of findings with a verdict on values, but without an interval."""
+        return sum(finding.verdict in VERDICTS and finding.interval is None for finding in self.findings)
+
+    @property
     def spread(self) -> Interval | None:
         """Return the range from the smallest to the largest estimate of the findings; None without estimates."""
         estimates = [finding.estimate for finding in self.findings if finding.estimate is not None]
@@ -146,14 +152,30 @@ def _findings(analysis: Analysis, estimator: Estimator, claim: Claim) -> Iterato
         yield ClaimFinding("", "", (), metric, "no data", missing=lacking)
     for place in places:
         yield _finding(estimator, claim, place)
+    if places:
+        yield from _left_out(analysis, estimator, claim, metric)
+
+
+def _left_out(
+    analysis: Analysis, estimator: Estimator, claim: Claim, metric: Metric | None
+) -> Iterator[ClaimFinding]:
+    """Yield a finding for each scenario of which the run leaves out conditions that the claim is about."""
+    matrix, links = analysis.run.manifest.experiment.matrix, _links(analysis, claim)
+    for scenario in _scenarios(analysis, estimator, claim):
+        absent = [link for link in links if not matrix.has((scenario, claim.transport, link))]
+        if absent and (len(absent) < len(links) or claim.scenarios):
+            missing = f"{len(absent)} of {len(links)} link conditions are not in this run: {', '.join(absent)}"
+            yield ClaimFinding(scenario, absent[0] if len(absent) == 1 else "", (), metric, "no data", missing=missing)
+
+
+def _links(analysis: Analysis, claim: Claim) -> list[str]:
+    return list(claim.links) or [link.name for link in analysis.run.manifest.experiment.links]
 
 
 def _places(analysis: Analysis, estimator: Estimator, claim: Claim) -> Iterator[Place]:
     """Yield the groups that a claim is about, in the order of the experiment file, whether they have values or not."""
     experiment = analysis.run.manifest.experiment
-    links = [link.name for link in experiment.links if not claim.links or link.name in claim.links]
-    if claim.links:
-        links = list(claim.links)
+    links = _links(analysis, claim)
     over_links = claim.kind == "correlation" or (claim.trend is not None and claim.trend.along == LINKS)
     planned = {
         scenario: [link for link in links if experiment.matrix.has((scenario, claim.transport, link))]
@@ -217,6 +239,7 @@ def _finding(estimator: Estimator, claim: Claim, place: Place) -> ClaimFinding:
     except UnmeasuredError as error:
         return replace(finding, missing=str(error))
     verdict, certain = _judged(claim, estimate)
+    null, p = estimate.tests.get(verdict, ("", None))
     return replace(
         finding,
         verdict=verdict,
@@ -228,8 +251,8 @@ def _finding(estimator: Estimator, claim: Claim, place: Place) -> ClaimFinding:
         interval=estimate.interval,
         cells=estimate.cells,
         values=estimate.values,
-        p=estimate.p,
-        null=estimate.null,
+        p=p,
+        null=null if p is not None else "",
     )
 
 
@@ -243,5 +266,5 @@ def _judged(claim: Claim, estimate: ClaimEstimate) -> tuple[Verdict, bool]:
     if trend == "flat" or claim.kind == "no_difference":
         return judge_equivalence(estimate.value, estimate.interval, bounds)
     if claim.kind in ("value", "share"):
-        return judge_value(estimate.value, estimate.interval, bounds, share=claim.kind == "share")
+        return judge_value(estimate.value, estimate.interval, bounds)
     return judge_effect(estimate.value, estimate.interval, bounds)

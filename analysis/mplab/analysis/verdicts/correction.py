@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mplab.analysis.statistics.contrast import benjamini_hochberg
-from mplab.analysis.verdicts.judging import DECIDED_BY_P
 
 LEVEL = 0.05
 """Expected share of wrong ones among the certain findings."""
@@ -27,7 +26,7 @@ class Tested(Protocol):
 
     @property
     def null(self) -> str:
-        """Return the null hypothesis of the test, a key of `DECIDED_BY_P`; "" without a test."""
+        """Return the null hypothesis that the verdict rejects, such as ``outside the range``; "" without a test."""
 
     @property
     def verdict(self) -> str:
@@ -49,15 +48,12 @@ class Correction:
 def correct(findings: Sequence[Tested], level: float = LEVEL) -> list[Correction]:
     """Return the correction of each finding, in their order, for all tests of ``findings``.
 
-    A certain verdict that needs a rejected null hypothesis (`DECIDED_BY_P`) stays certain if the corrected p is at most
-    ``level``.
+    A certain verdict stays certain if the corrected p is at most ``level``.
     """
     tested = [index for index, finding in enumerate(findings) if finding.p is not None]
     adjusted = benjamini_hochberg([p for finding in findings if (p := finding.p) is not None])
     corrected = dict(zip(tested, adjusted, strict=True))
-    return [_corrected(finding, corrected.get(index), level) for index, finding in enumerate(findings)]
-
-
-def _corrected(finding: Tested, p: float | None, level: float) -> Correction:
-    needed = any(null == finding.null and finding.verdict in verdicts for null, verdicts in DECIDED_BY_P.items())
-    return Correction(p, finding.certain and (not needed or (p is not None and p <= level)))
+    return [
+        Correction(p := corrected.get(index), finding.certain and p is not None and p <= level)
+        for index, finding in enumerate(findings)
+    ]

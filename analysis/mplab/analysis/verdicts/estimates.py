@@ -8,20 +8,25 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
 from mplab.analysis.metric import Labels, Metric, in_unit, label_sort_key
 from mplab.analysis.statistics.effects import CONFIDENCE, Interval, Sample, seed_of
 from mplab.analysis.statistics.equivalence import CONFIDENCE as EQUIVALENCE
-from mplab.analysis.statistics.resampling import cell_statistic, draws, least_p, percentile_interval, tail
+from mplab.analysis.statistics.resampling import cell_statistic, draws, least_p, percentile_interval, resampled, tail
 from mplab.analysis.statistics.summaries import Analysis, Group, Series
 from mplab.analysis.verdicts.findings import smallest_effect
-from mplab.analysis.verdicts.judging import ClaimedBounds, Null, bounds_of
-from mplab.format.claim import LINKS, Claim, ClaimedRange
+from mplab.analysis.verdicts.judging import ClaimedBounds, Null, Verdict, bounds_of
+from mplab.format.claim import LINKS, Claim
+from mplab.format.experiment import SmallestEffect
 
 FEWEST_PAIRS = 4
 """Minimum number of cells for a correlation."""
+
+Tests: TypeAlias = Mapping[Verdict, tuple[Null, float | None]]
+"""Verdict → null hypothesis that it rejects, with the p-value, not corrected; None: there is no test."""
 
 
 class UnmeasuredError(Exception):
@@ -52,8 +57,7 @@ class ClaimEstimate:
     baseline: Series | None
     cells: tuple[int, ...]
     values: int
-    p: float | None
-    null: Null
+    tests: Tests
     opposite: bool = False
 
 
@@ -90,7 +94,7 @@ class _Quantity:
     beside: Sequence[_Sample]
     compared: bool
 
-    def estimate(self, confidence: float, p: float | None, null: Null) -> ClaimEstimate:
+    def estimate(self, confidence: float, tests: Tests) -> ClaimEstimate:
         return ClaimEstimate(
             self.value,
             percentile_interval(self.drawn, min(self.mine.n, *(sample.n for sample in self.beside)), confidence),
@@ -100,8 +104,7 @@ class _Quantity:
             self.beside[0].series if self.compared else None,
             (self.mine.n, *(sample.n for sample in self.beside)),
             self.mine.values,
-            p,
-            null,
+            tests,
         )
 
 
@@ -132,18 +135,20 @@ class Estimator:
         if claim.claimed is None:
             raise UnmeasuredError("the claim has no number")
         if claim.kind == "correlation":
-            return self._correlation(claim, metric, place, claim.claimed)
+            return self._correlation(claim, metric, place)
         if claim.trend is not None:
-            return self._trend(claim, metric, place, claim.claimed)
+            return self._trend(claim, metric, place)
         mine = self._sample(claim, metric, (place.scenario, place.links[0]), claim.transport, place.labels)
         if claim.kind in ("gain", "no_difference"):
             others = self._others(claim, metric, (place.scenario, place.links[0]), place.labels)
-            return self._compared(claim, metric, mine, others, claim.claimed)
-        return _valued(metric, mine, claim.claimed)
+            return self._compared(claim, metric, mine, others)
+        return _valued(claim, metric, mine, self._preferences)
 
-    def _compared(
-        self, claim: Claim, metric: Metric, mine: _Sample, others: Sequence[_Sample], claimed: ClaimedRange
-    ) -> ClaimEstimate:
+    @property
+    def _preferences(self) -> SmallestEffect:
+        return self.analysis.run.manifest.experiment.smallest_effect
+
+    def _compared(self, claim: Claim, metric: Metric, mine: _Sample, others: Sequence[_Sample]) -> ClaimEstimate:
         sign = -1.0 if metric.better == "lower" and claim.kind == "gain" else 1.0
         best = _best(metric, others)
         base = best.statistic
@@ -158,28 +163,27 @@ class Estimator:
             with np.errstate(divide="ignore", invalid="ignore"):
                 drawn = 100 * sign * (mine.drawn - bases) / np.where(bases > 0, bases, np.nan)
         least = least_p(mine.n, min(other.n for other in others))
-        smallest = self._smallest(metric, base)
-        bounds = bounds_of(claimed, smallest)
+        bounds = bounds_of(claim, self._preferences, self._smallest(metric, base))
         quantity = _Quantity(value, drawn, bounds, least, mine, (best,), compared=True)
         return _equivalence(quantity) if claim.kind == "no_difference" else _effect(quantity)
 
     def _smallest(self, metric: Metric, reference: float) -> float:
         """Return the smallest effect of interest in percent of a reference."""
-        smallest = self.analysis.run.manifest.experiment.smallest_effect
-        return 100 * smallest_effect(metric, reference, smallest) / abs(reference)
+        return 100 * smallest_effect(metric, reference, self._preferences) / abs(reference)
 
-    def _trend(self, claim: Claim, metric: Metric, place: Place, claimed: ClaimedRange) -> ClaimEstimate:
+    def _trend(self, claim: Claim, metric: Metric, place: Place) -> ClaimEstimate:
         trend = claim.trend
         if trend is None:
             raise UnmeasuredError("the claim has no trend")
         points = self._points(claim, place)
         if len(points) < 2:
             raise UnmeasuredError(f"{len(points)} points: a trend needs two")
-        at = np.array(trend.at if len(trend.at) == len(points) else range(len(points)), dtype=float)
-        mine = [self._sample(claim, metric, (place.scenario, link), claim.transport, labels) for link, labels in points]
+        at = np.array([position for position, _, _ in points], dtype=float)
+        where = [((place.scenario, link), labels) for _, link, labels in points]
+        mine = [self._sample(claim, metric, there, claim.transport, labels) for there, labels in where]
         if trend.form == "crossover":
-            others = [self._others(claim, metric, (place.scenario, link), labels) for link, labels in points]
-            return _crossover(metric, at, mine, others, claimed)
+            others = [self._others(claim, metric, there, labels) for there, labels in where]
+            return _crossover(metric, at, mine, others, bounds_of(claim, self._preferences))
         first = mine[0].statistic
         if first == 0:
             raise UnmeasuredError("the value at the first point is 0: there is no relative change")
@@ -187,14 +191,20 @@ class Estimator:
         columns = [sample.drawn for sample in mine if sample.drawn is not None]
         drawn = _change(np.stack(columns, axis=1), at) if len(columns) == len(mine) else None
         least = least_p(*sorted(sample.n for sample in mine))
-        bounds = bounds_of(claimed, self._smallest(metric, first))
+        bounds = bounds_of(claim, self._preferences, self._smallest(metric, first))
         quantity = _Quantity(value, drawn, bounds, least, mine[0], mine[1:], compared=False)
         return _equivalence(quantity) if trend.form == "flat" else _effect(quantity)
 
-    def _points(self, claim: Claim, place: Place) -> list[tuple[str, Labels]]:
-        """Return (link, labels) of each point of a trend; the values of a label are sorted."""
+    def _points(self, claim: Claim, place: Place) -> list[tuple[float, str, Labels]]:
+        """Return (position, link, labels) of each point of a trend; the values of a label are sorted.
+
+        Raises:
+            UnmeasuredError: the claim's number of positions differs from that of its points.
+        """
         if claim.trend is None or claim.trend.along == LINKS:
-            return [(link, place.labels) for link in place.links]
+            known = claim.links or [link.name for link in self.analysis.run.manifest.experiment.links]
+            positions = _positions(claim, known)
+            return [(positions[link], link, place.labels) for link in place.links]
         (link,), name = place.links, claim.trend.along
         found = {
             value
@@ -204,9 +214,9 @@ class Estimator:
         }
         wanted = {*claim.labels.get(name, ())} or found
         ordered = sorted(wanted, key=lambda value: label_sort_key(((name, value),)))
-        return [(link, (*place.labels, (name, value))) for value in ordered]
+        return [(at, link, (*place.labels, (name, value))) for value, at in _positions(claim, ordered).items()]
 
-    def _correlation(self, claim: Claim, metric: Metric, place: Place, claimed: ClaimedRange) -> ClaimEstimate:
+    def _correlation(self, claim: Claim, metric: Metric, place: Place) -> ClaimEstimate:
         other = self.metric(claim.other_metric)
         if other is None:
             raise UnmeasuredError(f"no cell has a value of {claim.other_metric}")
@@ -227,14 +237,14 @@ class Estimator:
         if np.ptp(first) == 0 or np.ptp(last) == 0:
             raise UnmeasuredError("a metric has the same value in all cells: there is no correlation")
         key = (place.scenario, *place.links, metric.name, other.name, place.labels, claim.transport)
-        chosen = np.random.default_rng(self._seed("correlation", *key)).integers(len(pairs), size=(9999, len(pairs)))
+        chosen = resampled(len(pairs), self._seed("correlation", *key))
         drawn = _correlations(first[chosen], last[chosen])
         drawn = drawn[np.isfinite(drawn)]
         value = float(_correlations(first[np.newaxis], last[np.newaxis])[0])
-        bounds = bounds_of(claimed, 0.0)
-        p, null = _p_of_effect(value, drawn, bounds, least_p(len(pairs)))
+        bounds = bounds_of(claim, self._preferences)
+        tests = _tests_of_effect(value, drawn, bounds, least_p(len(pairs)))
         interval = percentile_interval(drawn, len(pairs))
-        return ClaimEstimate(value, interval, bounds, "", series, None, (len(pairs),), len(pairs), p, null)
+        return ClaimEstimate(value, interval, bounds, "", series, None, (len(pairs),), len(pairs), tests)
 
     def _others(self, claim: Claim, metric: Metric, where: tuple[str, str], labels: Labels) -> list[_Sample]:
         there = (claim.against_scenario or where[0], claim.against_link or where[1])
@@ -284,48 +294,65 @@ def _is_about(claim: Claim, labels: Labels, wanted: Labels) -> bool:
     return allowed and sorted(kept) == sorted(wanted)
 
 
-def _valued(metric: Metric, mine: _Sample, claimed: ClaimedRange) -> ClaimEstimate:
-    factor = in_unit(1.0, metric.unit, claimed.unit)
+def _positions(claim: Claim, points: Sequence[str]) -> dict[str, float]:
+    """Return point of a trend → its position; points are links, or values of a label. Raises `UnmeasuredError`."""
+    at = claim.trend.at if claim.trend is not None else ()
+    if at and len(at) != len(points):
+        raise UnmeasuredError(f"the claim has {len(at)} positions for {len(points)} points: {', '.join(points)}")
+    return dict(zip(points, at or map(float, range(len(points))), strict=True))
+
+
+def _valued(claim: Claim, metric: Metric, mine: _Sample, preferences: SmallestEffect) -> ClaimEstimate:
+    unit = claim.claimed.unit if claim.claimed is not None else ""
+    factor = in_unit(1.0, metric.unit, unit)
     if factor is None:
-        raise UnmeasuredError(
-            f"{metric.name} is in {metric.unit or 'no unit'}, the claim in {claimed.unit or 'no unit'}"
-        )
-    value, bounds = mine.statistic * factor, bounds_of(claimed, 0.0)
+        raise UnmeasuredError(f"{metric.name} is in {metric.unit or 'no unit'}, the claim in {unit or 'no unit'}")
+    value, bounds = mine.statistic * factor, bounds_of(claim, preferences)
     drawn = mine.drawn * factor if mine.drawn is not None else None
-    p = _p_inside(value, drawn, bounds, least_p(mine.n))
+    tests = _tests_of_range(value, drawn, bounds, least_p(mine.n))
     series, interval = mine.series, percentile_interval(drawn, mine.n)
-    return ClaimEstimate(
-        value, interval, bounds, claimed.unit, series, None, (mine.n,), mine.values, p, "inside the range"
-    )
+    return ClaimEstimate(value, interval, bounds, unit, series, None, (mine.n,), mine.values, tests)
 
 
 def _effect(quantity: _Quantity) -> ClaimEstimate:
-    p, null = _p_of_effect(quantity.value, quantity.drawn, quantity.bounds, quantity.least_p)
-    return quantity.estimate(CONFIDENCE, p, null)
+    tests = _tests_of_effect(quantity.value, quantity.drawn, quantity.bounds, quantity.least_p)
+    return quantity.estimate(CONFIDENCE, tests)
 
 
 def _equivalence(quantity: _Quantity) -> ClaimEstimate:
     """Return the estimate of a difference within a margin: two one-sided tests at 5 % (Schuirmann 1987)."""
-    drawn, bounds, least = quantity.drawn, quantity.bounds, quantity.least_p
-    tails = (tail(drawn, least, above=bounds.high), tail(drawn, least, below=bounds.low))
-    p = max((p for p in tails if p is not None), default=None)
-    return quantity.estimate(EQUIVALENCE, p, "beyond the margin")
+    tests = _tests_of_range(quantity.value, quantity.drawn, quantity.bounds, quantity.least_p)
+    _, p = tests["as claimed"]
+    return quantity.estimate(EQUIVALENCE, {**tests, "as claimed": ("beyond the margin", p)})
 
 
-def _p_of_effect(value: float, drawn: Sample | None, bounds: ClaimedBounds, least: float) -> tuple[float | None, Null]:
-    """Return the two-sided p of no effect; of a range that contains or touches 0, the p of being inside the range."""
-    if bounds.direction == 0:
-        return _p_inside(value, drawn, bounds, least), "inside the range"
-    tails = [p for p in (tail(drawn, least, above=0.0), tail(drawn, least, below=0.0)) if p is not None]
-    return (min(1.0, 2 * min(tails)) if tails else None), "no effect"
+def _tests_of_range(value: float, drawn: Sample | None, bounds: ClaimedBounds, least: float) -> Tests:
+    """Return the test of the range for each verdict: that the quantity is outside it, and that it is inside (doubled).
 
-
-def _p_inside(value: float, drawn: Sample | None, bounds: ClaimedBounds, least: float) -> float | None:
-    if bounds.low <= value <= bounds.high:
-        return 1.0 if drawn is not None else None
+    "Outside" are two one-sided tests (Schuirmann 1987): the larger p counts.
+    """
+    over, under = np.nextafter(bounds.high, np.inf), np.nextafter(bounds.low, -np.inf)
+    tails = [tail(drawn, least, above=float(over)), tail(drawn, least, below=float(under))]
+    outside = max((p for p in tails if p is not None), default=None)
     above = value > bounds.high
     one = tail(drawn, least, below=bounds.high) if above else tail(drawn, least, above=bounds.low)
-    return min(1.0, 2 * one) if one is not None else None
+    inside: tuple[Null, float | None] = ("inside the range", min(1.0, 2 * one) if one is not None else None)
+    return {
+        "as claimed": ("outside the range", outside),
+        "same direction": inside,
+        "not seen": inside,
+        "contradicted": inside,
+    }
+
+
+def _tests_of_effect(value: float, drawn: Sample | None, bounds: ClaimedBounds, least: float) -> Tests:
+    """Return the test for each verdict on an effect; a direction is shown by the two-sided test of no effect."""
+    tests = _tests_of_range(value, drawn, bounds, least)
+    if bounds.direction == 0:
+        return tests
+    tails = [p for p in (tail(drawn, least, above=0.0), tail(drawn, least, below=0.0)) if p is not None]
+    shown: tuple[Null, float | None] = ("no effect", min(1.0, 2 * min(tails)) if tails else None)
+    return {**tests, "same direction": shown, "contradicted": shown}
 
 
 def _change(values: Sample, at: Sample) -> Sample:
@@ -342,7 +369,7 @@ def _change(values: Sample, at: Sample) -> Sample:
 
 
 def _crossover(
-    metric: Metric, at: Sample, mine: Sequence[_Sample], others: Sequence[Sequence[_Sample]], claimed: ClaimedRange
+    metric: Metric, at: Sample, mine: Sequence[_Sample], others: Sequence[Sequence[_Sample]], bounds: ClaimedBounds
 ) -> ClaimEstimate:
     """Return the position at which the transport stops being better than the best of the others."""
     sign = -1.0 if metric.better != "higher" else 1.0
@@ -353,21 +380,20 @@ def _crossover(
         if own.drawn is not None and all(other.drawn is not None for other in beside):
             columns.append(sign * (own.drawn - _best_drawn(metric, beside)))
     drawn = _crossings(np.stack(columns, axis=1), at) if len(columns) == len(mine) else None
+    least = least_p(mine[0].n, others[0][0].n)
     p = None
     if drawn is not None:
-        least = least_p(mine[0].n, others[0][0].n)
         p = max(least, (1 + int((~np.isfinite(drawn)).sum())) / (1 + len(drawn)))
     return ClaimEstimate(
         position if math.isfinite(position) else None,
         percentile_interval(drawn, min(mine[0].n, others[0][0].n)),
-        bounds_of(claimed, 0.0),
+        bounds,
         "",
         mine[0].series,
         _best(metric, others[0]).series,
         tuple(sample.n for sample in mine),
         sum(sample.values for sample in mine),
-        p,
-        "no crossover",
+        {**_tests_of_range(position, drawn, bounds, least), "same direction": ("no crossover", p)},
         opposite=leads[0] <= 0 < leads[-1],
     )
 

@@ -1,61 +1,55 @@
 """Judge an estimate and its interval by the range that a paper claims.
 
 e is the estimate, I its 95 % interval (90 % for equivalence), R the claimed range, M a margin. A range has a direction
-if it lies on one side of 0.
+if it lies on one side of 0. One number has a tolerance (`tolerance`), and is a range like any other.
 
 | kind | as claimed | same direction | not seen | contradicted |
 | --- | --- | --- | --- | --- |
 | gain, change, correlation | e in R | I on R's side of 0 | I contains 0 | I on the other side of 0 |
 | the same without direction | e in R | never | I touches R | I outside R |
-| value | e in R | never | I touches R | I outside R |
-| share | e in R | e and R on one side of 50 % | I touches R | I outside R |
+| value, share | e in R | never | I touches R | I outside R |
 | no difference, flat trend | e within M | never | I touches M | I outside M |
 | crossover | it is in R | it is outside R | there is none | there is the opposite one |
 
 The first verdict of a row whose condition holds is given. A gain or a change in the claimed direction, or in the other
-one, must be at least the smallest effect of the experiment; otherwise it is *not seen*. One number
-instead of two ends is met if I contains a number that rounds to it; for kinds with a direction, I must also exclude 0.
+one, must be at least the smallest effect of the experiment; otherwise it is *not seen*.
 
-A verdict is certain if the interval supports it as a whole. *As claimed*: I lies in R; for one number, I is no wider
-than the number. *Same direction* and *not seen*: I and R have no number in common. *Contradicted*: always. Without an
-interval (fewer than three cells) no verdict is certain.
+A verdict is certain if the interval supports it as a whole. *As claimed*: I lies in R. *Same direction* and *not seen*:
+I and R have no number in common. *Contradicted*: always. Without an interval (fewer than three cells), the estimate
+takes its place, and no verdict is certain or *contradicted*.
 """
 
 import math
 from dataclasses import dataclass
 from typing import Literal
 
+from mplab.analysis.metric import in_unit
 from mplab.analysis.statistics.effects import Interval
-from mplab.format.claim import ClaimedRange
+from mplab.format.claim import Claim, ClaimedRange
+from mplab.format.experiment import SmallestEffect
 
 Verdict = Literal["as claimed", "same direction", "not seen", "contradicted", "not measurable here", "no data"]
-Null = Literal["no effect", "beyond the margin", "inside the range", "no crossover"]
+Null = Literal["no effect", "beyond the margin", "outside the range", "inside the range", "no crossover"]
 
 VERDICTS: tuple[Verdict, ...] = ("contradicted", "not seen", "same direction", "as claimed")
 """The verdicts on measured values, from the worst to the best for the claim."""
 
-DECIDED_BY_P: dict[Null, tuple[Verdict, ...]] = {
-    "no effect": ("as claimed", "same direction", "contradicted"),
-    "beyond the margin": ("as claimed",),
-    "inside the range": ("same direction", "contradicted"),
-    "no crossover": ("as claimed", "same direction"),
-}
-"""Null hypothesis of a claim's test → verdicts that are certain only if the test rejects it."""
+TOLERANCE = 0.1
+"""Tolerance of one number, relative to it."""
 
-HALF = 50.0
-"""Percent: a larger share is that of the majority."""
+EXTREMES = (0.0, 100.0)
+"""Shares, in percent, that have the tolerance `EXTREME_TOLERANCE`."""
+
+EXTREME_TOLERANCE = 1.0
+"""Percentage points."""
 
 
 @dataclass(frozen=True)
 class ClaimedBounds:
-    """Claimed range with infinite open ends, in the unit of the estimate.
-
-    ``number``: the only number of the paper. ``smallest``: smallest effect of interest.
-    """
+    """Claimed range with infinite open ends, in the unit of the estimate; ``smallest``: smallest effect of interest."""
 
     low: float
     high: float
-    number: float | None = None
     smallest: float = 0.0
 
     @property
@@ -72,20 +66,48 @@ class ClaimedBounds:
         return self.low <= interval.low and interval.high <= self.high
 
 
-def bounds_of(claimed: ClaimedRange, smallest: float, factor: float = 1.0) -> ClaimedBounds:
-    """Return the bounds of a claimed range.
+def tolerance(claim: Claim, smallest: SmallestEffect) -> float:
+    """Return the tolerance of a claim of one number, in the unit of the claim; 0 for other claims.
+
+    It is the largest of 10 % of the number, the smallest effect of interest (gain, no difference, change, value), and
+    half of the number's last digit; but at most half of the number, so that the range keeps its sign. For a share of
+    0 % or 100 %, it is one percentage point.
+    """
+    claimed = claim.claimed
+    if claimed is None or claimed.number is None or claimed.low is None or claimed.high is None:
+        return 0.0
+    size, digit = abs(claimed.number), (claimed.high - claimed.low) / 2
+    if claim.kind == "share":
+        return EXTREME_TOLERANCE if claimed.number in EXTREMES else min(size / 2, max(TOLERANCE * size, digit))
+    effect = 0.0
+    if claim.kind == "value":
+        effect = max(size * smallest.relative_percent / 100, in_unit(smallest.time_s, "s", claimed.unit) or 0.0)
+    elif claimed.unit == "%":
+        effect = smallest.relative_percent
+    widest = max(TOLERANCE * size, effect, digit)
+    return min(size / 2, widest) if size > 0 else widest
+
+
+def bounds_of(claim: Claim, preferences: SmallestEffect, smallest: float = 0.0, factor: float = 1.0) -> ClaimedBounds:
+    """Return the bounds of the range of a claim, which has one.
 
     Args:
-        claimed: range of a claim.
-        smallest: smallest effect of interest, in the unit of the estimate; the end of a direction without a number.
-        factor: converts the unit of ``claimed`` to that of the estimate.
+        claim: the claim.
+        preferences: smallest effect of interest of the experiment.
+        smallest: that of the estimate, in its unit; the end of a direction without a number.
+        factor: converts the unit of the claimed range to that of the estimate.
     """
+    claimed = claim.claimed or ClaimedRange()
     if claimed.word is not None:
         up = claimed.word in ("better", "rising")
         return ClaimedBounds(*((smallest, math.inf) if up else (-math.inf, -smallest)), smallest=smallest)
-    low = -math.inf if claimed.low is None else claimed.low * factor
-    high = math.inf if claimed.high is None else claimed.high * factor
-    return ClaimedBounds(low, high, None if claimed.number is None else claimed.number * factor, smallest)
+    low, high = claimed.low, claimed.high
+    if claimed.number is not None:
+        about = tolerance(claim, preferences)
+        low, high = claimed.number - about, claimed.number + about
+    return ClaimedBounds(
+        -math.inf if low is None else low * factor, math.inf if high is None else high * factor, smallest
+    )
 
 
 def judge_effect(estimate: float, interval: Interval | None, bounds: ClaimedBounds) -> tuple[Verdict, bool]:
@@ -93,12 +115,11 @@ def judge_effect(estimate: float, interval: Interval | None, bounds: ClaimedBoun
     side = bounds.direction
     if side == 0:
         return judge_value(estimate, interval, bounds)
-    met = _met(estimate, interval, bounds)
+    if bounds.low <= estimate <= bounds.high:
+        return "as claimed", interval is not None and bounds.holds(interval)
     if interval is None:
-        return "as claimed" if met else "same direction" if estimate * side > 0 else "not seen", False
+        return "same direction" if estimate * side > 0 and abs(estimate) >= bounds.smallest else "not seen", False
     shown = interval.low > 0 or interval.high < 0
-    if met and (shown or bounds.number is None):
-        return "as claimed", _supports(interval, bounds)
     if not shown or abs(estimate) < bounds.smallest:
         return "not seen", not bounds.touches(interval)
     if (interval.low > 0) is (side > 0):
@@ -106,17 +127,11 @@ def judge_effect(estimate: float, interval: Interval | None, bounds: ClaimedBoun
     return "contradicted", True
 
 
-def judge_value(
-    estimate: float, interval: Interval | None, bounds: ClaimedBounds, *, share: bool = False
-) -> tuple[Verdict, bool]:
-    """Return the verdict on a value or, with ``share``, on a share in percent, and whether it is certain."""
-    if _met(estimate, interval, bounds):
-        return "as claimed", interval is not None and _supports(interval, bounds)
+def judge_value(estimate: float, interval: Interval | None, bounds: ClaimedBounds) -> tuple[Verdict, bool]:
+    """Return the verdict on a value or a share, and whether it is certain."""
+    if bounds.low <= estimate <= bounds.high:
+        return "as claimed", interval is not None and bounds.holds(interval)
     outside = interval is not None and not bounds.touches(interval)
-    if share and any(_on_side(estimate, above) and _on_side_of(bounds, above) for above in (True, False)):
-        above = estimate > HALF
-        one_side = interval is not None and (interval.low > HALF if above else interval.high < HALF)
-        return "same direction", outside and one_side
     beyond = max(bounds.low - estimate, estimate - bounds.high) >= bounds.smallest
     return ("contradicted", True) if outside and beyond else ("not seen", outside)
 
@@ -145,26 +160,6 @@ def judge_crossover(
     if position is None:
         none = interval is not None and not (math.isfinite(interval.low) or math.isfinite(interval.high))
         return "contradicted" if opposite else "not seen", none and not bounds.touches(interval)  # type: ignore[arg-type]
-    if _met(position, interval, bounds):
-        return "as claimed", interval is not None and whole and _supports(interval, bounds)
+    if bounds.low <= position <= bounds.high:
+        return "as claimed", interval is not None and whole and bounds.holds(interval)
     return "same direction", interval is not None and whole and not bounds.touches(interval)
-
-
-def _met(estimate: float, interval: Interval | None, bounds: ClaimedBounds) -> bool:
-    if bounds.number is not None and interval is not None:
-        return bounds.touches(interval)
-    return bounds.low <= estimate <= bounds.high
-
-
-def _supports(interval: Interval, bounds: ClaimedBounds) -> bool:
-    if bounds.number is not None:
-        return interval.high - interval.low <= abs(bounds.number)
-    return bounds.holds(interval)
-
-
-def _on_side(value: float, above: bool) -> bool:
-    return value > HALF if above else value < HALF
-
-
-def _on_side_of(bounds: ClaimedBounds, above: bool) -> bool:
-    return bounds.low >= HALF if above else bounds.high <= HALF

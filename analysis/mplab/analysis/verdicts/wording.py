@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from mplab.analysis.text import DASH, number
 from mplab.analysis.verdicts.claims import ClaimFinding
-from mplab.analysis.verdicts.judging import VERDICTS
+from mplab.analysis.verdicts.judging import VERDICTS, tolerance
 from mplab.format.claim import Claim, ClaimedRange
+from mplab.format.experiment import SmallestEffect
 
 _KINDS = {
     "gain": "gain",
@@ -24,19 +25,24 @@ def kind_words(claim: Claim) -> str:
     return _FORMS[claim.trend.form] if claim.trend is not None else _KINDS[claim.kind]
 
 
-def claimed_words(claim: Claim) -> str:
-    """Return the claimed range as text: ``gain 11 to 49 %``, ``share 62.2 %``, ``change rising``."""
+def claimed_words(claim: Claim, smallest: SmallestEffect) -> str:
+    """Return the claimed range as text: ``gain 11 to 49 %``, ``share 62.2 % ± 6.2``, ``change rising``.
+
+    Args:
+        claim: the claim.
+        smallest: smallest effect of interest of the experiment, on which the tolerance of one number depends.
+    """
     if claim.claimed is None:
         return DASH
-    return f"{kind_words(claim)} {_range_words(claim, claim.claimed)}"
+    return f"{kind_words(claim)} {_range_words(claim, claim.claimed, tolerance(claim, smallest))}"
 
 
-def _range_words(claim: Claim, claimed: ClaimedRange) -> str:
+def _range_words(claim: Claim, claimed: ClaimedRange, about: float) -> str:
     unit = claimed.unit
     if claimed.word is not None:
         return claimed.word
     if claimed.number is not None:
-        return f"{_plain(claimed.number)} {unit}".rstrip()
+        return " ".join(word for word in (_plain(claimed.number), unit, f"± {about:.2g}") if word)
     low, high = claimed.low, claimed.high
     if claim.kind == "no_difference" or (claim.trend is not None and claim.trend.form == "flat"):
         return f"±{_plain(high or 0.0)} {unit}"
@@ -56,6 +62,19 @@ def interval_words(finding: ClaimFinding) -> str:
     if finding.interval is None:
         return DASH
     return " … ".join(_amount(finding, end) for end in (finding.interval.low, finding.interval.high))
+
+
+def interval_note(without: int, verdicts: Sequence[str]) -> str:
+    """Return a note on findings without an interval: ``no interval``, ``2 of 3 without interval``; "" if all have one.
+
+    Args:
+        without: number of findings on values without an interval.
+        verdicts: verdicts of all findings.
+    """
+    measured = sum(verdict in VERDICTS for verdict in verdicts)
+    if not without:
+        return ""
+    return "no interval" if without == measured else f"{without} of {measured} without interval"
 
 
 def _amount(finding: ClaimFinding, value: float | None) -> str:

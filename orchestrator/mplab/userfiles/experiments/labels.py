@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from mplab.base.suggest import unknown
 from mplab.format.claim import LINKS
 from mplab.format.experiment import FACTORS, Factor, Matrix
-from mplab.userfiles.experiments.claims import links_of
+from mplab.userfiles.experiments.claims import ClaimFile, TrendFile, links_of
 from mplab.userfiles.experiments.experiment import ExperimentFile
 from mplab.userfiles.strict.check import Checker
 from mplab.userfiles.strict.yaml import KeyPath
@@ -58,12 +58,21 @@ def _check_claims(checker: Checker, file: ExperimentFile, names: Names) -> None:
         for position, pattern in enumerate(claim.links):
             if not links_of((pattern,), names.links):
                 checker.add((*path, "links", position), unknown("link", pattern, names.links))
-        trend = claim.trend
-        if trend is not None and trend.along == LINKS and trend.at:
-            points = len(links_of(claim.links, names.links) if claim.links else names.links)
-            if points != len(trend.at):
-                text = f"{len(trend.at)} positions for {points} link conditions: one for each is needed"
-                checker.add((*path, "trend", "at"), text)
+        if claim.trend is not None and (text := _at_problem(claim, claim.trend, names)):
+            checker.add((*path, "trend", "at"), text)
+
+
+def _at_problem(claim: ClaimFile, trend: TrendFile, names: Names) -> str:
+    """Return the error message on the positions of a trend's points; "" without error."""
+    if not trend.at:
+        return ""
+    if trend.along == LINKS:
+        points, kind = len(links_of(claim.links, names.links) if claim.links else names.links), "link conditions"
+    elif trend.along not in claim.labels:
+        return f"the values of '{trend.along}' must be known for their positions. Give them under 'labels'"
+    else:
+        points, kind = len({*claim.labels[trend.along]}), f"values of '{trend.along}'"
+    return f"{len(trend.at)} positions for {points} {kind}: one for each is needed" if points != len(trend.at) else ""
 
 
 def _check_interval(checker: Checker, file: ExperimentFile, names: Names) -> None:

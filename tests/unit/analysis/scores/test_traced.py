@@ -1,13 +1,17 @@
 """Metrics of the traces: planted shares, delays and connections are found again."""
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from mplab.analysis.record.schema import SCHEMAS
-from mplab.analysis.scores.traced import METRICS, score
+from mplab.analysis.record.schema import SCHEMAS, VERSION, VERSION_KEY
+from mplab.analysis.record.tables import FOLDER, LOOPBACK
+from mplab.analysis.scores.plugins import ScoringPlugin
+from mplab.analysis.scores.traced import METRICS, extended, score
 from tests.unit.analysis.traces import Trace
 
 Row = Mapping[str, Any]
@@ -84,8 +88,10 @@ def test_planted_values_are_found() -> None:
             "reinjected_bytes down": 0.3,
             "reinjected_share up": 0.0,
             "reinjected_share down": 3.0,
-            "retransmitting_connections": 100 / 3,
-            "reinjecting_connections": 50.0,
+            "retransmitting_connections up": 0.0,
+            "retransmitting_connections down": 50.0,
+            "reinjecting_connections up": 0.0,
+            "reinjecting_connections down": 50.0,
             "app_connections": 3.0,
             "app_connection_duration": 2.0,
             "app_connections_short": 100 / 3,
@@ -104,6 +110,32 @@ def test_connections_of_apps_are_those_on_the_loopback_interface() -> None:
     assert values["app_connections"] == 1.0
     assert values["app_connection_duration"] == pytest.approx(0.2)
     assert values["transport_overhead"] == pytest.approx(25.0)
+
+
+def test_a_captured_network_without_subflows_has_the_share_0() -> None:
+    only_wifi = tables(connections=CONNECTIONS[2:], subflows=SUBFLOWS[4:])
+    values = score(only_wifi, tables(), ("wifi", "cellular"))
+    shares = {value.labels["network"]: value.value for value in values if value.metric == "network_share"}
+    assert shares == {"cellular": 0.0, "wifi": 100.0}
+
+
+def test_copies_are_not_headers(tmp_path: Path) -> None:
+    """The interfaces carry 10000 bytes: 8000 of the apps, 1500 copies, and so 500 of headers."""
+    plugin = extended(ScoringPlugin("none", (), lambda *_: []))
+    capture = {"file": "captures/phone-rmnet0.pcapng", "interface": "rmnet0"}
+    path = {"bytes_down": 8000, "copied_down": 1500}
+    spec = {"scenario": "download", "transport": "mpflex", "link": "near", "repetition": 1, "seed": 1}
+    record = {"id": "near.download.mpflex.1", "spec": spec, "outcome": "ok", "captures": [capture]}
+    proof = {"session": {"paths": {"wlan0": path}}}
+    (tmp_path / "cell.json").write_text(json.dumps(record | {"proof": proof}))
+    apps = tables(connections=[connection(0, 0.2, 8000, up=0, kind="tcp")])
+    folder = tmp_path / FOLDER / LOOPBACK
+    folder.mkdir(parents=True)
+    apps["connections"].write_parquet(folder / "connections.parquet", metadata={VERSION_KEY: str(VERSION)})
+    values = plugin.score([], tables(connections=CONNECTIONS, subflows=SUBFLOWS), tmp_path)
+    by_name = {value.metric: value.value for value in values}
+    assert by_name["transport_overhead"] == pytest.approx(6.25)
+    assert by_name["copied_share"] == pytest.approx(18.75)
 
 
 def test_a_cell_without_connections_has_no_values() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
@@ -197,13 +198,34 @@ def test_no_difference_can_be_claimed(
     values = STEADY | {"sptcp-lte": [2.0, 2.01, 2.02, 2.03, 2.04], "mptcp": mptcp}
     (finding,) = outcome(values, kind="no_difference", against=["sptcp-lte"], **claimed(-5.0, 5.0)).findings
     assert (finding.verdict, finding.certain) == (verdict, certain)
-    assert finding.null == "beyond the margin"
+    assert finding.null == ("beyond the margin" if verdict == "as claimed" else "inside the range")
 
 
 def test_a_value_is_converted_to_the_unit_of_the_claim(outcome: Callable[..., Outcome]) -> None:
     (finding,) = outcome(STEADY, kind="value", against=[], **claimed(1400.0, 1600.0, "ms")).findings
     assert finding.estimate == pytest.approx(1500.0)
     assert (finding.unit, finding.verdict) == ("ms", "as claimed")
+
+
+def test_as_claimed_is_confirmed_only_if_a_value_outside_the_range_is_rejected(outcome: Callable[..., Outcome]) -> None:
+    for cells, confirmed in ((4, False), (6, True)):  # the smallest p of four signs is 1/16
+        values = {label: numbers[:1] * cells for label, numbers in STEADY.items()}
+        (finding,) = outcome(values, kind="value", against=[], **claimed(1.4, 1.6, "s")).findings
+        assert (finding.verdict, finding.certain, finding.null) == ("as claimed", True, "outside the range")
+        assert (finding.p, finding.confirmed) == (0.5**cells, confirmed)
+
+
+def test_few_claims_just_outside_the_range_are_confirmed(synthetic: Callable[..., Synthetic]) -> None:
+    """The claim is [10 s, …], and the true mean is 9.99 s: at most 5 % of the samples may confirm it."""
+    rng = np.random.default_rng(4)
+    claim = CLAIM | {"kind": "value", "against": [], "statistic": "mean", **claimed(10.0, None, "s")}
+    run = read_run(synthetic(repetitions=6, claims=[claim]).build())
+    confirmed = 0
+    for _ in range(100):
+        scores = [CellScores(cell.id, (Value("time", rng.normal(9.99, 1.0), {"size": "1 MB"}),)) for cell in run.cells]
+        (result,) = outcomes(Analysis(run, tuple(summarise(run, {"files": (TIME,)}, scores))))
+        confirmed += sum(one.confirmed for one in result.findings if one.verdict == "as claimed")
+    assert confirmed <= 5
 
 
 @pytest.mark.parametrize(("statistic", "verdict"), [("median", "not seen"), ("mean", "as claimed")])
@@ -283,6 +305,57 @@ def test_a_crossover(swept: Callable[..., Outcome], slope: float, verdict: str, 
     (finding,) = result.findings
     assert finding.verdict == verdict
     assert finding.estimate == (pytest.approx(position, abs=0.1) if position else None)
+
+
+def test_a_crossover_keeps_its_positions_if_points_are_not_run(synthetic: Callable[..., Synthetic]) -> None:
+    """MPTCP takes 1 s + 0.15 s per point, TCP 1.5 s: the lines cross at point 3.3, or 6.7 %."""
+    crossing = {
+        "kind": "trend",
+        "trend": {"form": "crossover", "at": [0.0, 2.0, 4.0, 6.0, 8.0]},
+        "against": ["sptcp-wifi"],
+        **claimed(6.0, 7.0, ""),
+    }
+    exclude = [{"link": ["loss-[123]"]}]
+    run = read_run(synthetic(repetitions=4, links=SWEEP, exclude=exclude, claims=[CLAIM | crossing]).build())
+    levels = {"mptcp": 0.15, "sptcp-wifi": 0.0}
+    scores = [
+        CellScores(cell.id, (Value("time", start + slope * SWEEP.index(spec.link)),))
+        for cell in run.cells
+        if (spec := cell.spec) is not None and (slope := levels.get(spec.transport)) is not None
+        for start in [1.0 if spec.transport == "mptcp" else 1.5]
+    ]
+    metric = Metric("time", "Time", "s", "lower")
+    (result,) = outcomes(Analysis(run, tuple(summarise(run, {"files": (metric,)}, scores))))
+    crossed, left_out = result.findings
+    assert crossed.estimate == pytest.approx(20 / 3)
+    assert (crossed.verdict, left_out.verdict) == ("as claimed", "no data")
+    assert left_out.missing == "3 of 5 link conditions are not in this run: loss-1, loss-2, loss-3"
+
+
+def test_positions_that_do_not_fit_the_points_are_no_data(swept: Callable[..., Outcome]) -> None:
+    trend = {"kind": "trend", "trend": {"form": "change", "at": [0.0, 1.0]}, "claimed": {"word": "rising"}}
+    (finding,) = swept(lambda _, point: 1.0 + point, **trend).findings
+    assert finding.verdict == "no data"
+    assert "2 positions for 5 points" in finding.missing
+
+
+@pytest.mark.parametrize(("excluded", "confirmed"), [((), True), (("loss-4",), False)])
+def test_all_groups_are_not_confirmed_if_the_run_leaves_out_a_condition(
+    synthetic: Callable[..., Synthetic], excluded: Sequence[str], confirmed: bool
+) -> None:
+    exclude = [{"link": [*excluded]}] if excluded else []
+    claim = CLAIM | {"groups": "all"}
+    run = read_run(synthetic(repetitions=6, links=SWEEP, exclude=exclude, claims=[claim]).build())
+    scores = [
+        CellScores(cell.id, (Value("time", 1.5 if spec.transport == "mptcp" else 2.0, {"size": "1 MB"}),))
+        for cell in run.cells
+        if (spec := cell.spec) is not None
+    ]
+    (result,) = outcomes(Analysis(run, tuple(summarise(run, {"files": (TIME,)}, scores))))
+    assert (result.verdict, result.confirmed) == ("as claimed", confirmed)
+    assert [one.missing for one in result.findings if one.verdict == "no data"] == [
+        f"1 of 5 link conditions are not in this run: {link}" for link in excluded
+    ]
 
 
 def test_the_opposite_crossover_contradicts(swept: Callable[..., Outcome]) -> None:

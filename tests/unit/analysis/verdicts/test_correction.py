@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
 from mplab.analysis.results.reported import SummaryClaimFinding
 from mplab.analysis.verdicts.correction import correct
@@ -19,13 +20,18 @@ class Finding:
 def test_p_is_corrected_for_all_tests() -> None:
     found = correct([Finding("as claimed", 0.01), Finding("no data", None, ""), Finding("as claimed", 0.04)])
     assert [one.p for one in found] == [0.02, None, 0.04]
-    assert [one.confirmed for one in found] == [True, True, True]
+    assert [one.confirmed for one in found] == [True, False, True]
 
 
-def test_a_verdict_that_needs_an_effect_loses_its_certainty_among_many_tests() -> None:
-    found = correct([Finding("as claimed", 0.03), *[Finding("not seen", 0.9)] * 20])
-    assert not found[0].confirmed
-    assert all(one.confirmed for one in found[1:]), "a claim that is not seen needs no rejected hypothesis"
+def test_a_verdict_loses_its_certainty_among_many_tests() -> None:
+    assert correct([Finding("as claimed", 0.03)])[0].confirmed
+    assert not correct([Finding("as claimed", 0.03), *[Finding("not seen", 0.9)] * 20])[0].confirmed
+
+
+@pytest.mark.parametrize("verdict", ["as claimed", "same direction", "not seen", "contradicted"])
+def test_each_certain_verdict_needs_a_rejected_hypothesis(verdict: str) -> None:
+    assert correct([Finding(verdict, 0.04, "inside the range")])[0].confirmed
+    assert not correct([Finding(verdict, 0.2, "inside the range")])[0].confirmed
 
 
 def test_an_uncertain_verdict_stays_uncertain() -> None:

@@ -67,8 +67,8 @@ class SweepFacet:
 def draw(analysis: Analysis) -> Iterable[Drawing]:
     """Yield a drawing for each scenario and metric, and one for each scenario with shares of bytes.
 
-    The metrics are the headline metrics, and those of the experiment's claims that do not come from traces. Nothing is
-    yielded unless the link conditions of the run are a sweep (`sweep_of`).
+    The metrics are the headline metrics, and those of the experiment's claims. Nothing is yielded unless the link
+    conditions of the run are a sweep (`sweep_of`).
     """
     sweep = sweep_of(analysis.run.manifest.experiment.links)
     if sweep is None:
