@@ -27,7 +27,7 @@ class ClaimedRange:
 
     Attributes:
         low, high: the ends. For one number, they enclose all numbers that round to it.
-        number: the number, if the paper has only one.
+        number: the number, if the paper has only one; the analysis gives it a tolerance.
         word: a direction without a number. The ends are then None: the smallest effect of the experiment is the end.
     """
 
@@ -46,7 +46,7 @@ class Trend:
         form: change: of the metric from the first to the last point, percent; flat: a change within a margin;
             crossover: position from which on the transport is no longer the better one.
         along: ``links``, or the name of a label.
-        at: position of each point; empty: 0, 1, 2, …
+        at: position of each point: of the claim's links, or of the values of the label; empty: 0, 1, 2, …
     """
 
     form: TrendForm = "change"

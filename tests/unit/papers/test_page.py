@@ -60,6 +60,13 @@ def test_a_row_shows_paper_ours_run_and_command(catalogue: Catalogue) -> None:
         assert part in row
 
 
+def test_findings_without_interval_are_marked(catalogue: Catalogue) -> None:
+    few = finding(interval=None, certain=False, cells=[1, 1], p=None, null="")
+    text = page(catalogue, {"toy": result(few, finding())}, "papers")
+    assert "as claimed (1 of 2 without interval)." in text
+    assert "| 1 / 1 | – | – | as claimed (no interval) |" in text
+
+
 def test_a_row_without_results_says_that_it_was_not_run(catalogue: Catalogue) -> None:
     row = page(catalogue, {}, "papers").partition("### some2020-fig1")[2].partition("### ")[0]
     assert "- State: not run yet" in row

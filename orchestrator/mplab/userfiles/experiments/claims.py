@@ -158,7 +158,11 @@ class TrendFile(FileModel):
         description="'links': the points are the claim's link conditions, in their order; otherwise the name of the "
         "label whose values are the points, sorted by value.",
     )
-    at: tuple[float, ...] = Field((), description="Position of each point; default: 0, 1, 2, …")
+    at: tuple[float, ...] = Field(
+        (),
+        description="Position of each point: of the claim's link conditions, or of the values of the label, which "
+        "'labels' must give; default: 0, 1, 2, …",
+    )
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -184,7 +188,7 @@ class ClaimFile(FileModel):
     """A paper's claim, which the report compares with the measured values.
 
     It has exactly one kind: the key `gain`, `no_difference`, `value`, `share`, `trend` or `correlation`. A range is one
-    number, or two ends of which one may be open (null).
+    number, with a tolerance of 10 % (docs/claims.md), or two ends of which one may be open (null).
     """
 
     text: str = Field(min_length=1, description="The claim, in words.")

@@ -124,8 +124,8 @@ def test_copies_are_not_headers(tmp_path: Path) -> None:
     plugin = extended(ScoringPlugin("none", (), lambda *_: []))
     capture = {"file": "captures/phone-rmnet0.pcapng", "interface": "rmnet0"}
     path = {"bytes_down": 8000, "copied_down": 1500}
-    spec = {"scenario": "download", "transport": "mpflex", "link": "near", "repetition": 1, "seed": 1}
-    record = {"id": "near.download.mpflex.1", "spec": spec, "outcome": "ok", "captures": [capture]}
+    spec = {"id": "0001-download-mpflex-near-r1", "scenario": "download", "transport": "mpflex", "link": "near"}
+    record = {"id": spec["id"], "spec": spec, "outcome": "ok", "captures": [capture]}
     proof = {"session": {"paths": {"wlan0": path}}}
     (tmp_path / "cell.json").write_text(json.dumps(record | {"proof": proof}))
     apps = tables(connections=[connection(0, 0.2, 8000, up=0, kind="tcp")])
