@@ -63,7 +63,7 @@ def test_a_row_shows_paper_ours_run_and_command(catalogue: Catalogue) -> None:
 def test_findings_without_interval_are_marked(catalogue: Catalogue) -> None:
     few = finding(interval=None, certain=False, cells=[1, 1], p=None, null="")
     text = page(catalogue, {"toy": result(few, finding())}, "papers")
-    assert "as claimed (1 of 2 without interval)." in text
+    assert "as claimed, confirmed (1 of 2 without interval)." in text
     assert "| 1 / 1 | – | – | as claimed (no interval) |" in text
 
 

@@ -156,9 +156,7 @@ def _findings(analysis: Analysis, estimator: Estimator, claim: Claim) -> Iterato
         yield from _left_out(analysis, estimator, claim, metric)
 
 
-def _left_out(
-    analysis: Analysis, estimator: Estimator, claim: Claim, metric: Metric | None
-) -> Iterator[ClaimFinding]:
+def _left_out(analysis: Analysis, estimator: Estimator, claim: Claim, metric: Metric | None) -> Iterator[ClaimFinding]:
     """Yield a finding for each scenario of which the run leaves out conditions that the claim is about."""
     matrix, links = analysis.run.manifest.experiment.matrix, _links(analysis, claim)
     for scenario in _scenarios(analysis, estimator, claim):
