@@ -153,15 +153,18 @@ def _findings(analysis: Analysis, estimator: Estimator, claim: Claim) -> Iterato
     for place in places:
         yield _finding(estimator, claim, place)
     if places:
-        yield from _left_out(analysis, estimator, claim, metric)
+        scenarios = claim.scenarios or tuple(dict.fromkeys(place.scenario for place in places))
+        yield from _left_out(analysis, claim, scenarios, metric)
 
 
-def _left_out(analysis: Analysis, estimator: Estimator, claim: Claim, metric: Metric | None) -> Iterator[ClaimFinding]:
+def _left_out(
+    analysis: Analysis, claim: Claim, scenarios: Sequence[str], metric: Metric | None
+) -> Iterator[ClaimFinding]:
     """Yield a finding for each scenario of which the run leaves out conditions that the claim is about."""
     matrix, links = analysis.run.manifest.experiment.matrix, _links(analysis, claim)
-    for scenario in _scenarios(analysis, estimator, claim):
+    for scenario in scenarios:
         absent = [link for link in links if not matrix.has((scenario, claim.transport, link))]
-        if absent and (len(absent) < len(links) or claim.scenarios):
+        if absent:
             missing = f"{len(absent)} of {len(links)} link conditions are not in this run: {', '.join(absent)}"
             yield ClaimFinding(scenario, absent[0] if len(absent) == 1 else "", (), metric, "no data", missing=missing)
 

@@ -165,6 +165,25 @@ def test_sizes_may_be_spread_over_scenarios(synthetic: Callable[..., Synthetic])
     assert found == [("short", "10 kB", "not seen"), ("short", "9 MB", "no data"), ("long", "2 MB", "not seen")]
 
 
+@pytest.mark.parametrize(("partly", "left_out"), [("short", ["short"]), ("other", [])])
+def test_only_scenarios_that_the_claim_is_about_lack_conditions(
+    synthetic: Callable[..., Synthetic], partly: str, left_out: list[str]
+) -> None:
+    sizes = {"short": "10 kB", "other": "5 MB"}
+    scenarios: list[dict[str, Any]] = [{"label": label, "name": "toy", "parameters": {}} for label in sizes]
+    exclude = [{"scenario": [partly], "link": ["loss-1"]}]
+    claim = CLAIM | {"labels": {"size": ["10 kB"]}}
+    built = synthetic(repetitions=2, scenarios=scenarios, links=("loss-0", "loss-1"), exclude=exclude, claims=[claim])
+    run = read_run(built.build())
+    scores = [
+        CellScores(cell.id, (Value("time", 1.0, {"size": sizes[cell.spec.scenario]}),))
+        for cell in run.cells
+        if cell.spec is not None
+    ]
+    (result,) = outcomes(Analysis(run, tuple(summarise(run, dict.fromkeys(sizes, (TIME,)), scores))))
+    assert [finding.scenario for finding in result.findings if finding.verdict == "no data"] == left_out
+
+
 def test_a_claim_that_cannot_be_measured_gives_its_reason(outcome: Callable[..., Outcome]) -> None:
     result = outcome(STEADY, not_measurable="no radio energy", metric="", transport="")
     (finding,) = result.findings
