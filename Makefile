@@ -29,7 +29,7 @@ test: setup $(AXE)  ## lint, types, unit, integration, router, device, Docker (a
 	@[ "$$(id -u)" -ne 0 ] || tools/system-packages docker || echo "── Without them the tests of the containers are skipped"
 	@tools/debian-adbd || echo "── Without it the tests of Debian's adbd are skipped"
 	@rm -rf build/tests
-	$(VENV)/bin/tox run-parallel --parallel $$(($$(nproc) + 1))
+	$(VENV)/bin/tox run-parallel
 
 check: setup $(AXE)  ## lint, types, layers, unit and golden tests, Go vet and unit tests: what to run before each commit
 	$(VENV)/bin/tox run-parallel -e quick,go-quick,types,lint
