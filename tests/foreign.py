@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mplab.base.plugins import REGISTRIES
+from mplab.lab.catalog import catalog
 
 _PACKAGES = itertools.count(1)
 
@@ -81,6 +82,7 @@ def installed(folder: Path) -> Iterator[Foreign]:
 
 
 def refresh() -> None:
-    """Make every registry read the entry points again."""
+    """Make every registry read the entry points again, and the catalog the registries."""
     for registry in REGISTRIES:
         registry.refresh()
+    catalog.cache_clear()
