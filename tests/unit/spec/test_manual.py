@@ -64,7 +64,8 @@ def test_the_link_examples_are_good(catalog: Catalog) -> None:
         ("whole", whole),
         ("directions", directions),
         ("on-top", on_top),
-        ("middlebox", f"extends: whole\n{middlebox}"),
+        ("baseline", whole),
+        ("middlebox", middlebox),
         ("sweep", whole + sweep),
         ("changes", whole + changes),
     ):

@@ -7,6 +7,7 @@ from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.scored import is_mptcp, paired
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
+from mplab.base.paths import WLAN
 from mplab.format.experiment import TransportRecord
 
 NOTHING = "it compares download times of Multipath TCP and of TCP over WiFi in the same block, and there are none"
@@ -24,7 +25,7 @@ def values(traces: Traces) -> pl.DataFrame:
 
 
 def _of_wifi(first: TransportRecord, second: TransportRecord) -> str:
-    return "ratio" if is_mptcp(first) and second.name == "sptcp-wifi" else ""
+    return "ratio" if is_mptcp(first) and second.paths == (WLAN,) else ""
 
 
 FIGURE = TraceFigure(
