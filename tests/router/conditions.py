@@ -23,9 +23,9 @@ class Case(NamedTuple):
     """Whether a change during the scenario leads to this path."""
 
 
-def has_trace(path: PathCondition) -> bool:
-    """Return whether a packet-delivery trace gives the rates, which netem does not support."""
-    return path.up.trace is not None or path.down.trace is not None
+def needs_emulator(path: PathCondition) -> bool:
+    """Return whether a packet-delivery trace gives the rates, or a middlebox is on the path: `tc` has neither."""
+    return any(way.trace is not None or way.middlebox != "none" for way in (path.up, path.down))
 
 
 def different_paths() -> list[Case]:
@@ -34,7 +34,7 @@ def different_paths() -> list[Case]:
     for changed in (False, True):
         for link in LINKS:
             for where, path in link.conditions():
-                if not has_trace(path) and (" at " in where) is changed:
+                if not needs_emulator(path) and (" at " in where) is changed:
                     named.setdefault(path, Case(f"{link.name}, {where}", path, changed))
     return list(named.values())
 

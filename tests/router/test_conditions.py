@@ -14,7 +14,7 @@ from mplab.drivers.shaper.tc.base import TC
 from mplab.format.abilities import refusals
 from mplab.format.path import PathCondition
 from tests.router.bench import Bench
-from tests.router.conditions import LINKS, Case, different_paths, has_trace
+from tests.router.conditions import LINKS, Case, different_paths, needs_emulator
 from tests.router.conftest import settings_of, shaper_of
 from tests.router.inside import MAC, SERVER
 from tests.router.measure import Slot, differences, measure, path_rtt_ms
@@ -33,10 +33,10 @@ def attachments(phone: str) -> dict[str, object]:
     return {"wifi": {"router": "wifi", "mac": MAC[phone]}}
 
 
-def test_only_what_is_a_trace_is_refused() -> None:
+def test_only_traces_and_middleboxes_are_refused() -> None:
     for link in LINKS:
-        traces = any(has_trace(condition) for _, condition in link.conditions())
-        assert bool(refusals(link, TC)) is traces, (link.name, refusals(link, TC))
+        refused = any(needs_emulator(condition) for _, condition in link.conditions())
+        assert bool(refusals(link, TC)) is refused, (link.name, refusals(link, TC))
 
 
 class RouterBench(Bench):
