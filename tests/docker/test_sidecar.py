@@ -63,9 +63,9 @@ def _driver(client: DockerClient, stack: DockerStack, sidecar: Sidecar | None = 
 def proxy(states: list[ServiceState], client: DockerClient, bridge_stack: DockerStack) -> Iterator[DockerProxy]:
     assert states
     proxy = _driver(client, bridge_stack)
-    proxy.use({}, "cubic")
+    proxy.use({}, congestion_control())
     yield proxy
-    proxy.use({}, "cubic")
+    proxy.use({}, congestion_control())
 
 
 @pytest.fixture
@@ -82,11 +82,11 @@ def test_what_a_cell_wants_of_sessions_is_what_the_proxy_has(
     proxy: DockerProxy, made: Rendered, near_phone: PhoneNode
 ) -> None:
     mark = proxy.log_end()
-    proxy.use({"scheduler": "roundrobin"}, "cubic")
+    proxy.use({"scheduler": "roundrobin"}, congestion_control())
     ready = [record for record in proxy.logs_since(mark) if record["event"] == "ready"]
     assert len(ready) == 1
     before, mark = proxy.counters(), proxy.log_end()
-    proxy.use({"scheduler": "roundrobin"}, "cubic")
+    proxy.use({"scheduler": "roundrobin"}, congestion_control())
     assert [record for record in proxy.logs_since(mark) if record["event"] == "ready"] == [], "it has them already"
     paths = [{"device": "wlan0"}, {"device": "rmnet0"}]
     config = near_phone.agent_config("172.31.251.2:7003", made.secret_file, "mpflex", paths=paths)
@@ -165,7 +165,7 @@ def test_a_container_that_is_killed_is_named_and_comes_back(proxy: DockerProxy, 
     _container(client, "proxy").kill()
     with pytest.raises(DeviceError, match=r"the container of proxy ended by itself \(killed\)"):
         proxy.check_alive()
-    proxy.use({}, "cubic")
+    proxy.use({}, congestion_control())
     proxy.check_alive()
     assert proxy.watch.containers()["proxy"].status == "running"
 
@@ -218,7 +218,7 @@ def test_over_ssh_until_it_is_dropped(
         far = connect(server.url)
         try:
             driver = _driver(far, bridge_stack)
-            driver.use({}, "cubic")
+            driver.use({}, congestion_control())
             captures = Captures([driver.capture_point], "headers", tmp_path)
             captures.start()
             (result,) = captures.stop()
