@@ -288,9 +288,8 @@ def test_runs_of_another_user_are_not_called_killed(folders: Folders, monkeypatc
     assert states == ["running", "unknown"]
     late = watcher.snapshot(now=updated + RECENT_S + 1)
     assert "Another user" in render.run_page(late, late.runs[0], [], [])
-    assert (last_days(late)[-1].kind, run in texts(render.overview(late), "//section[@id='failures']")[0]) == (
-        "bad", False
-    )  # fmt: skip
+    days = {day.kind for day in last_days(late)[-2:]}  # the run can be of the day before
+    assert ("bad" in days, run in texts(render.overview(late), "//section[@id='failures']")[0]) == (True, False)
     phases = []
     for now in (updated + 1, updated + RECENT_S + 1):  # the events of its run count, too
         found_night = watcher.snapshot(now=now).campaign(night)
