@@ -13,7 +13,7 @@ VERSION = $(shell $(VENV)/bin/python -c 'import importlib.metadata; print(import
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export CGO_ENABLED := 0
 export GOTOOLCHAIN := local
-# Without paths in what is built, checkouts share Go's cache, and a build its packages with vet and tests.
+# Binaries have no paths of the checkout (-trimpath), so that all checkouts, builds, vet and tests share Go's cache.
 export GOFLAGS := -mod=readonly -trimpath
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

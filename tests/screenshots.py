@@ -29,7 +29,7 @@ LOOKS: Mapping[str, Mapping[str, bool]] = {
 """Name of a look → options of `ChromiumPage.show`."""
 NAMES = tuple(f"{width}-{look}" for width in WIDTHS for look in LOOKS)
 SAME = 48
-"""Largest difference of a pixel in a colour, of 255, that counts as none: other versions of Chromium smooth edges."""
+"""Largest difference of a pixel in a colour, of 255, that is ignored: other versions of Chromium smooth edges."""
 MOST_DIFFERENT = 0.005
 """Largest share of pixels that may differ."""
 

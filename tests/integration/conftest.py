@@ -74,7 +74,7 @@ def start_mplab(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]
 
 def score(run: Path) -> None:
     """Score the cells of a run that has no report, as `mplab analyze` would."""
-    # Slow to import, and each file of tests is a process of its own.
+    # Slow to import, and each file of tests runs in a separate process.
     from mplab.analysis.pipeline import score_run
     from mplab.analysis.record.run import read_run
 

@@ -43,7 +43,7 @@ class Metric:
     activity: str = ""
     """What the user does, as the start of a sentence: ``Downloading {size}``; ``{label}`` is the value of a label."""
     outcome: str = "takes {value}"
-    """What a transport reaches, as the predicate of that sentence; ``{value}`` is the value with its unit.
+    """Result of a transport, as the predicate of that sentence; ``{value}`` is the value with its unit.
 
     The plural of a noun behind the value loses its ``s`` when the value is 1: ``has {value} silences``.
     """

@@ -155,7 +155,7 @@ def run_page(
         run: the run.
         cells: its finished cells, the newest first.
         logs: names of the files in its folder ``logs``.
-        compared: file name of its comparison with other runs; "": there is none.
+        compared: file name of its comparison with other runs; "": it was not compared.
     """
     own = [other for other in snapshot.runs if other.experiment == run.experiment and not other.problem]
     done = run.cells.ok + run.cells.invalid + run.cells.failed

@@ -23,7 +23,7 @@ LINKS = "links"
 
 @dataclass(frozen=True, config=CONFIG)
 class ClaimedRange:
-    """Claimed range of a claim's quantity, in `unit`; an end that is None is open.
+    """Claimed range of a claim's quantity, in `unit`; None: an open end.
 
     Attributes:
         low, high: the ends. For one number, they enclose all numbers that round to it.

@@ -25,7 +25,7 @@ class FindingResult(Record):
     unit: str = ""
     estimate: float | None = None
     interval: Ends = None
-    """95 % interval of the estimate (90 % for equivalence); an end that is None is infinite."""
+    """95 % interval of the estimate (90 % for equivalence); None: an infinite end."""
     cells: tuple[Whole, ...] = ()
     """Numbers of cells of the transport, and of the one that it is compared with."""
     verdict: Verdict
@@ -86,7 +86,7 @@ class PaperResult(Record):
     format: Literal[1] = 1
     experiment: RecordName
     form: Literal["quick", "full", "file"]
-    """Form of the run; ``file``: the experiment file as it is."""
+    """Form of the run; ``file``: the unchanged experiment file."""
     run: RunId
     started: str = ""
     """ISO 8601, UTC."""

@@ -59,7 +59,7 @@ def plan_parts(
         form: the form.
         folder: folder that gets the experiment files.
         runs: folder of earlier runs, from which times are estimated.
-        part_s: maximum estimated time of a part, seconds. An experiment that needs more is a part of its own.
+        part_s: maximum estimated time of a part, seconds. An experiment that needs more is a separate part.
 
     Raises:
         InputError: an experiment file is wrong.

@@ -1,4 +1,4 @@
-"""Compact results of runs: what they contain, and what they leave out."""
+"""Content of the compact results of runs."""
 
 import json
 import re

@@ -74,7 +74,7 @@ def test_a_row_without_results_says_that_it_was_not_run(catalogue: Catalogue) ->
 
 
 def test_p_values_are_corrected_over_the_whole_page(catalogue: Catalogue) -> None:
-    """Alone, p = 0.04 confirms; next to 9 findings without effect, it does not."""
+    """A single p of 0.04 confirms; next to 9 findings without effect, it does not."""
     lonely = result(finding(p=0.04))
     others = [finding(p=0.9, verdict="not seen", certain=False) for _ in range(9)]
     claim = {"figure": "some2020-fig9", "text": "x", "found": others}

@@ -127,7 +127,7 @@ GLOSSARY = (
         "A cell can have several values (10 × 5: ten cells of five). They are not independent, so tests and the other "
         "tables use one number per cell, the median of its values. Mean and median of all values have 95 % intervals "
         "of the cluster bootstrap, which resamples whole cells. “Worth independent” is the number of independent "
-        "values that would tell as much about the mean.",
+        "values whose mean would have the same standard error.",
         "Davison & Hinkley 1997 §3.8; Hesterberg 2015; Kish 1965",
     ),
     *((word.word, word.meaning, word.source) for field in CONTRAST_FIELDS if (word := field.word) is not None),

@@ -69,7 +69,7 @@ class MetricRow:
 class PooledRow:
     """A transport's row in the table of all repetitions inside cells; the numbers are formatted.
 
-    ``effective`` is the number of independent values that would tell as much about the mean.
+    ``effective`` is the number of independent values whose mean would have the same standard error.
     """
 
     label: str

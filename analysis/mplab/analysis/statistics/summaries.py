@@ -53,7 +53,7 @@ class CellValue:
 class Pooled:
     """Statistics of all values of cells of which at least one has several values.
 
-    ``effective``: number of independent values that would tell as much about the mean (`effective_values`).
+    ``effective``: number of independent values whose mean would have the same standard error (`effective_values`).
     """
 
     mean: Estimate

@@ -1,10 +1,10 @@
 """Correct the p-values of the findings on claims for the number of findings, within a run or over several runs.
 
 The method is that of Benjamini & Hochberg (1995), which controls the false discovery rate: the expected share of wrong
-ones among the findings that are called certain. Each row of a table of claims stands for itself, and the table does not
-become wrong as a whole by one wrong row; therefore the chance of any wrong row (Holm 1979) is not what must be
-controlled. The method holds for independent tests and for tests with positive dependence (Benjamini & Yekutieli 2001),
-such as findings of several transports against the same reference.
+ones among the findings that are called certain. Each row of a table of claims is a separate statement, and one wrong
+row does not make the others wrong; so the method need not control the chance of any wrong row (Holm 1979). The method
+holds for independent tests and for tests with positive dependence (Benjamini & Yekutieli 2001), such as findings of
+several transports against the same reference.
 """
 
 from collections.abc import Sequence

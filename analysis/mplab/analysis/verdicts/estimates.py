@@ -30,7 +30,7 @@ Tests: TypeAlias = Mapping[Verdict, tuple[Null, float | None]]
 
 
 class UnmeasuredError(Exception):
-    """The run has no data for a claim in one group; the message says what is missing."""
+    """The run has no data for a claim in one group; the message names the missing data."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ if it lies on one side of 0. One number has a tolerance (`tolerance`), and is a 
 | the same without direction | e in R | never | I touches R | I outside R |
 | value, share | e in R | never | I touches R | I outside R |
 | no difference, flat trend | e within M | never | I touches M | I outside M |
-| crossover | it is in R | it is outside R | there is none | there is the opposite one |
+| crossover | it is in R | it is outside R | no crossover | the opposite crossover |
 
 The first verdict of a row whose condition holds is given. A gain or a change in the claimed direction, or in the other
 one, must be at least the smallest effect of the experiment; otherwise it is *not seen*.
@@ -151,7 +151,7 @@ def judge_crossover(
     """Return the verdict on the position at which a transport stops being better, and whether it is certain.
 
     Args:
-        position: of the crossover; None: there is none.
+        position: of the crossover; None: the lines do not cross.
         interval: of the position; an end is infinite if resamples have no crossover.
         bounds: claimed positions.
         opposite: the transport is worse at the first point and better at the last one.

@@ -87,7 +87,7 @@ def checks_xml(
     time_s: float = 0.0,
     properties: Iterable[tuple[str, str]] = (),
 ) -> str:
-    """Return `checks` as JUnit XML: a test suite `name` with one ``testcase`` each, which took no time of its own.
+    """Return `checks` as JUnit XML: a test suite `name` with one ``testcase`` each, whose time is 0.
 
     Args:
         name: name of the test suite.

@@ -9,7 +9,7 @@ from mplab.analysis.statistics.resampling import CellStatistic, CellValues, cell
 
 CELLS, EACH, SAMPLES = 10, 10, 80
 LEAST = 0.88
-"""Least coverage of a 95 % interval in SAMPLES samples: three standard errors of the share (0.024) below 95 %."""
+"""Smallest coverage of a 95 % interval in SAMPLES samples: three standard errors of the share (0.024) below 95 %."""
 
 
 def correlated(rng: np.random.Generator, truth: float, cells: int = CELLS, each: int = EACH) -> CellValues:

@@ -181,8 +181,8 @@ class _Session(Session[DownloadParameters]):
     def run(self) -> None:
         """Download all files and bundles, `repeat` times.
 
-        With ``repeat``, each download has a time limit of its own, and a failed download is an observation. It has no
-        time, so many failures would make the values of the others too good.
+        With ``repeat``, each download has its own time limit, and a failed download is an observation without a time.
+        If the slow downloads fail, the times of the others are too good: hence `MAX_FAILED_SHARE`.
 
         Raises:
             StepError: more than `MAX_FAILED_SHARE` of the repetitions of a file or bundle failed, or a download has the

@@ -10,7 +10,7 @@ from .scenario import SCENARIO, WebParameters
 
 
 class AndroidWebParameters(WebParameters):
-    """Parameters of the scenario `web` on Android, where each browser is an app of its own scenario."""
+    """Parameters of the scenario `web` on Android, where each browser is the app of another scenario."""
 
     browser: Literal["chromium"] = Field("chromium", description="Chrome. The scenario `firefox` has Firefox.")
 

@@ -27,7 +27,7 @@ COLUMNS = ("cell", "scenario", "link", "transport", "network", "kind", "time_s")
 class CellPackets:
     """Packets of a cell: the columns ``network``, ``kind`` (data, ack, syn, fin, rst) and ``time_s``.
 
-    ``changes`` has the changes of the paths, or is None if no subflow carried payload.
+    ``changes`` has the changes of the paths; None: no subflow carried payload.
     """
 
     trace: CellTrace

@@ -306,7 +306,7 @@ def _begin_s(row: ConnectionRow | SubflowRow) -> float:
 def _may_lack(connection: ConnectionRow, device: str, evidence: Evidence) -> bool:
     """Return whether a connection ended before a subflow on an interface had to be established.
 
-    The second subflow is established about two round trips of its own path after two round trips of the first one. The
+    The second subflow is established after about two round trips of the first path and two of the second one. The
     kernel repeats SYNs that a path loses.
     """
     retries_s = _SYN_RETRIES_S if device in evidence.lossy else 0.0
