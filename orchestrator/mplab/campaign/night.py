@@ -58,6 +58,11 @@ class Night:
         return self.state.phase if self.live or not at_work else "unknown" if self.foreign else "killed"
 
     @property
+    def stopped(self) -> bool:
+        """Return whether the campaign was killed or interrupted, so that `mplab campaign resume` continues it."""
+        return self.phase in {"killed", "interrupted"}
+
+    @property
     def can_resume(self) -> bool:
         """Return whether the campaign was killed and still has time left."""
         ends_by = self.state.ends_by

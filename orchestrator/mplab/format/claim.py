@@ -16,6 +16,8 @@ ClaimKind = Literal["gain", "no_difference", "value", "share", "trend", "correla
 ClaimStatistic = Literal["median", "mean", "pooled"]
 TrendForm = Literal["change", "flat", "crossover"]
 ClaimWord = Literal["better", "worse", "rising", "falling"]
+Verdict = Literal["as claimed", "same direction", "not seen", "contradicted", "not measurable here", "no data"]
+"""Verdict on a claim; see `mplab.analysis.verdicts.judging`."""
 
 LINKS = "links"
 """Value of `Trend.along` if the points of the trend are link conditions."""

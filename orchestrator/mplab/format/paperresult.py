@@ -7,10 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from mplab.format.claim import Verdict
 from mplab.format.record import CellId, Record, RecordName, RunId, Whole
 
-Verdict = Literal["as claimed", "same direction", "not seen", "contradicted", "not measurable here", "no data"]
-"""See `mplab.analysis.verdicts.judging`."""
+RESULTS, FIGURES = "results", "figures"
+"""Folders of the results and of their drawings."""
+
 Ends = tuple[float | None, float | None] | None
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$")]
 

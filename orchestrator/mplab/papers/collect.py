@@ -21,11 +21,18 @@ from mplab.base.errors import InputError
 from mplab.base.files import explained, replace
 from mplab.format.experiment import SmallestEffect
 from mplab.format.manifest import Manifest
-from mplab.format.paperresult import ClaimResult, FigureResult, FindingResult, GroupResult, PaperResult
+from mplab.format.paperresult import (
+    FIGURES,
+    RESULTS,
+    ClaimResult,
+    FigureResult,
+    FindingResult,
+    GroupResult,
+    PaperResult,
+)
 from mplab.papers.forms import TAG
 from mplab.userfiles.papers.paper import FORMS, Catalogue, RowFile
 
-RESULTS, FIGURES = "results", "figures"
 """Folders of the results and of the drawings, next to each other."""
 LARGEST_BYTES = 80_000
 """Size of a drawing beyond which it is not kept."""

@@ -19,19 +19,17 @@ from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.text import DASH, p_text
 from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
 from mplab.analysis.verdicts.correction import correct
-from mplab.analysis.verdicts.judging import VERDICTS
+from mplab.analysis.verdicts.judging import ALL_VERDICTS, VERDICTS
 from mplab.analysis.verdicts.wording import estimate_words, interval_note, interval_words
 from mplab.base.errors import InputError
 from mplab.base.files import explained
 from mplab.base.humanize import counted, duration
 from mplab.format.claim import Claim
-from mplab.format.paperresult import ClaimResult, FigureResult, FindingResult, PaperResult
-from mplab.papers.collect import FIGURES, RESULTS
+from mplab.format.paperresult import FIGURES, RESULTS, ClaimResult, FigureResult, FindingResult, PaperResult
 from mplab.userfiles.papers.paper import Catalogue, Paper, RowFile
 
 State = Literal["verdict", "data", "not run yet", "piece missing", "not in a lab"]
 STATES: tuple[State, ...] = ("verdict", "data", "not run yet", "piece missing", "not in a lab")
-ALL_VERDICTS = (*reversed(VERDICTS), "not measurable here", "no data")
 MOST_FINDINGS = 12
 """Maximum number of findings of a claim that the page lists one by one."""
 

@@ -22,13 +22,12 @@ from mplab.analysis.verdicts.estimates import ClaimEstimate, Estimator, Place, U
 from mplab.analysis.verdicts.judging import (
     VERDICTS,
     Null,
-    Verdict,
     judge_crossover,
     judge_effect,
     judge_equivalence,
     judge_value,
 )
-from mplab.format.claim import LINKS, Claim
+from mplab.format.claim import LINKS, Claim, Verdict
 
 
 @dataclass(frozen=True)
@@ -109,12 +108,6 @@ class Outcome:
     def without_interval(self) -> int:
         """Return the number of findings with a verdict on values, but without an interval."""
         return sum(finding.verdict in VERDICTS and finding.interval is None for finding in self.findings)
-
-    @property
-    def spread(self) -> Interval | None:
-        """Return the range from the smallest to the largest estimate of the findings; None without estimates."""
-        estimates = [finding.estimate for finding in self.findings if finding.estimate is not None]
-        return Interval(min(estimates), max(estimates)) if estimates else None
 
 
 def outcomes(analysis: Analysis) -> list[Outcome]:

@@ -18,8 +18,8 @@ from mplab.analysis.statistics.equivalence import CONFIDENCE as EQUIVALENCE
 from mplab.analysis.statistics.resampling import cell_statistic, draws, least_p, percentile_interval, resampled, tail
 from mplab.analysis.statistics.summaries import Analysis, Group, Series
 from mplab.analysis.verdicts.findings import smallest_effect
-from mplab.analysis.verdicts.judging import ClaimedBounds, Null, Verdict, bounds_of
-from mplab.format.claim import LINKS, Claim
+from mplab.analysis.verdicts.judging import ClaimedBounds, Null, bounds_of
+from mplab.format.claim import LINKS, Claim, Verdict
 from mplab.format.experiment import SmallestEffect
 
 FEWEST_PAIRS = 4
@@ -190,7 +190,7 @@ class Estimator:
         value = float(_change(np.array([sample.statistic for sample in mine]), at))
         columns = [sample.drawn for sample in mine if sample.drawn is not None]
         drawn = _change(np.stack(columns, axis=1), at) if len(columns) == len(mine) else None
-        least = least_p(*sorted(sample.n for sample in mine))
+        least = least_p(*(sample.n for sample in mine))
         bounds = bounds_of(claim, self._preferences, self._smallest(metric, first))
         quantity = _Quantity(value, drawn, bounds, least, mine[0], mine[1:], compared=False)
         return _equivalence(quantity) if trend.form == "flat" else _effect(quantity)
@@ -380,13 +380,14 @@ def _crossover(
         if own.drawn is not None and all(other.drawn is not None for other in beside):
             columns.append(sign * (own.drawn - _best_drawn(metric, beside)))
     drawn = _crossings(np.stack(columns, axis=1), at) if len(columns) == len(mine) else None
-    least = least_p(mine[0].n, others[0][0].n)
+    fewest = min(sample.n for beside in others for sample in beside), min(own.n for own in mine)
+    least = least_p(*fewest)
     p = None
     if drawn is not None:
         p = max(least, (1 + int((~np.isfinite(drawn)).sum())) / (1 + len(drawn)))
     return ClaimEstimate(
         position if math.isfinite(position) else None,
-        percentile_interval(drawn, min(mine[0].n, others[0][0].n)),
+        percentile_interval(drawn, min(fewest)),
         bounds,
         "",
         mine[0].series,

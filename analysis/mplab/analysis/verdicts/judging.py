@@ -25,14 +25,16 @@ from typing import Literal
 
 from mplab.analysis.metric import in_unit
 from mplab.analysis.statistics.effects import Interval
-from mplab.format.claim import Claim, ClaimedRange
+from mplab.format.claim import Claim, ClaimedRange, Verdict
 from mplab.format.experiment import SmallestEffect
 
-Verdict = Literal["as claimed", "same direction", "not seen", "contradicted", "not measurable here", "no data"]
 Null = Literal["no effect", "beyond the margin", "outside the range", "inside the range", "no crossover"]
 
 VERDICTS: tuple[Verdict, ...] = ("contradicted", "not seen", "same direction", "as claimed")
 """The verdicts on measured values, from the worst to the best for the claim."""
+
+ALL_VERDICTS: tuple[Verdict, ...] = (*reversed(VERDICTS), "not measurable here", "no data")
+"""In the order of lists."""
 
 TOLERANCE = 0.1
 """Tolerance of one number, relative to it."""
@@ -88,14 +90,13 @@ def tolerance(claim: Claim, smallest: SmallestEffect) -> float:
     return min(size / 2, widest) if size > 0 else widest
 
 
-def bounds_of(claim: Claim, preferences: SmallestEffect, smallest: float = 0.0, factor: float = 1.0) -> ClaimedBounds:
+def bounds_of(claim: Claim, preferences: SmallestEffect, smallest: float = 0.0) -> ClaimedBounds:
     """Return the bounds of the range of a claim, which has one.
 
     Args:
         claim: the claim.
         preferences: smallest effect of interest of the experiment.
         smallest: that of the estimate, in its unit; the end of a direction without a number.
-        factor: converts the unit of the claimed range to that of the estimate.
     """
     claimed = claim.claimed or ClaimedRange()
     if claimed.word is not None:
@@ -105,9 +106,7 @@ def bounds_of(claim: Claim, preferences: SmallestEffect, smallest: float = 0.0, 
     if claimed.number is not None:
         about = tolerance(claim, preferences)
         low, high = claimed.number - about, claimed.number + about
-    return ClaimedBounds(
-        -math.inf if low is None else low * factor, math.inf if high is None else high * factor, smallest
-    )
+    return ClaimedBounds(-math.inf if low is None else low, math.inf if high is None else high, smallest)
 
 
 def judge_effect(estimate: float, interval: Interval | None, bounds: ClaimedBounds) -> tuple[Verdict, bool]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from mplab.analysis.text import DASH, number
 from mplab.analysis.verdicts.claims import ClaimFinding
-from mplab.analysis.verdicts.judging import VERDICTS, tolerance
+from mplab.analysis.verdicts.judging import ALL_VERDICTS, VERDICTS, tolerance
 from mplab.format.claim import Claim, ClaimedRange
 from mplab.format.experiment import SmallestEffect
 
@@ -89,8 +89,7 @@ def count_words(verdicts: Sequence[str]) -> str:
     """Return the numbers of groups by verdict as text: ``7 as claimed, 2 same direction``; "" for one group."""
     if len(verdicts) < 2:
         return ""
-    order = (*reversed(VERDICTS), "not measurable here", "no data")
-    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in order if verdict in verdicts)
+    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in ALL_VERDICTS if verdict in verdicts)
 
 
 def sentence(text: str, verdict: str, verdicts: Sequence[str], *, certain: bool) -> str:

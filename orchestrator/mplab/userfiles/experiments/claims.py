@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from mplab.base.suggest import show
-from mplab.format.claim import LINKS, Claim, ClaimedRange, ClaimKind, ClaimStatistic, ClaimWord, Trend
+from mplab.format.claim import LINKS, Claim, ClaimedRange, ClaimKind, ClaimStatistic, ClaimWord, Trend, TrendForm
 from mplab.format.names import FileModel
 from mplab.format.units import Percent
 
@@ -310,7 +310,7 @@ def claim_of(file: ClaimFile, links: Sequence[str], place: str) -> Claim:
     if file.no_difference is not None:
         claimed = _margin(file.no_difference)
     elif file.trend is not None:
-        form = next(form for form in get_args(Trend.__annotations__["form"]) if getattr(file.trend, form) is not None)
+        form = next(form for form in get_args(TrendForm) if getattr(file.trend, form) is not None)
         trend = Trend(form, file.trend.along, file.trend.at)
         claimed = _margin(file.trend.flat) if file.trend.flat is not None else file.trend.change or file.trend.crossover
     elif file.correlation is not None:

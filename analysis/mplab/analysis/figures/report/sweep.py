@@ -26,7 +26,7 @@ from mplab.analysis.metric import Labels
 from mplab.analysis.statistics.effects import Interval, seed_of
 from mplab.analysis.statistics.pooled import estimate
 from mplab.analysis.statistics.resampling import CellStatistic
-from mplab.analysis.statistics.summaries import Analysis, Group
+from mplab.analysis.statistics.summaries import Analysis, Group, Series
 from mplab.analysis.statistics.sweep import Sweep, sweep_of
 from mplab.analysis.text import slug
 from mplab.format.experiment import TransportRecord
@@ -117,10 +117,21 @@ def _facet(
         points = []
         for link, x in sweep.positions.items():
             if (group := by_link.get(link)) is not None and (series := group.of(label)) is not None:
-                found = estimate(series.by_cell, summary, seed_of(seed, "sweep", *group.key, label))
-                points.append(SweepPoint(link, x, found.cells, found.value, found.interval))
+                points.append(_point(link, x, series, summary, seed_of(seed, "sweep", *group.key, label)))
         lines.append((transport, tuple(points)))
     return SweepFacet(" · ".join(value for _, value in labels), tuple(lines)) if lines else None
+
+
+def _point(link: str, x: float, series: Series, summary: CellStatistic, seed: int) -> SweepPoint:
+    """Return the point of a transport, with the numbers of the tables where these have them."""
+    description, pooled = series.description, series.pooled
+    if summary == "median" and description is not None:
+        return SweepPoint(link, x, description.n, description.median, description.interval)
+    if pooled is not None:
+        found = pooled.mean if summary == "mean" else pooled.median
+    else:
+        found = estimate(series.by_cell, summary, seed)
+    return SweepPoint(link, x, found.cells, found.value, found.interval)
 
 
 def _of_shares(analysis: Analysis, sweep: Sweep, scenario: str) -> Iterator[Drawing]:

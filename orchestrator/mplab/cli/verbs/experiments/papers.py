@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from mplab.base.deferred import deferred
 from mplab.base.errors import InputError
 from mplab.base.files import explained, replace
 from mplab.campaign import executing
@@ -15,7 +16,6 @@ from mplab.cli.output import counted, duration, err, out, output_folder, print_j
 from mplab.cli.verbs.experiments.campaign import CAMPAIGNS, CampaignsOption
 from mplab.cli.verbs.experiments.campaign import execute as execute_campaign
 from mplab.format.units import parse_duration_s
-from mplab.papers import collect as collecting
 from mplab.papers.forms import PlanPart, plan_parts, write_campaign
 from mplab.papers.page import judge, read_results
 from mplab.papers.page import page as page_text
@@ -138,7 +138,7 @@ def run(
         raise InputError(f"--part {part}: the plan has {counted(len(parts), 'part')}; 'mplab papers plan' shows them")
     file = write_campaign(parts[part - 1], _form(quick=quick), folder)
     directory = executing.newest_of(file, campaigns)
-    if directory is None or executing.read(directory).phase not in {"killed", "interrupted"}:
+    if directory is None or not executing.read(directory).stopped:
         directory = executing.begin(executing.plan(file, runs), runs=runs, campaigns=campaigns)
     else:
         err.print(f"continues {directory.path}", markup=False, soft_wrap=True)
@@ -161,6 +161,8 @@ def collect(
     as_json: JsonOption = False,
 ) -> None:
     """Extract compact results and figures from runs, and make the page."""
+    with deferred("Matplotlib is slow to import"):
+        from mplab.papers import collect as collecting
     catalogue = load_catalogue()
     chosen = [find_run(name, runs) for name in names or ()] or collecting.newest_runs(runs, catalogue)
     if not chosen:

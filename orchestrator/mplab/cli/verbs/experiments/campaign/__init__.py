@@ -130,7 +130,7 @@ def status(
         print_json({"campaign": str(directory.path), **night.to_json()})
         return
     out.print(campaign_table(night))
-    if night.phase in {"killed", "interrupted"}:
+    if night.stopped:
         out.print(f"\nContinue with: mplab campaign resume {directory.path}", markup=False, soft_wrap=True)
 
 
