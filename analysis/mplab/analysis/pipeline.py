@@ -13,8 +13,8 @@ from mplab.analysis.record.run import Cell, Run, check_folders, read_run
 from mplab.analysis.report.summary import SummaryRow, summary_rows
 from mplab.analysis.report.write import write_report
 from mplab.analysis.results.reported import read_summary
-from mplab.analysis.scores import changes, traced
-from mplab.analysis.scores.plugins import ScoringPlugin, load, register
+from mplab.analysis.scores.metrics import scoring_of
+from mplab.analysis.scores.plugins import ScoringPlugin, register
 from mplab.analysis.scores.scoring import CellScores, score_cell
 from mplab.analysis.scores.shares import interface_shares
 from mplab.analysis.statistics.summaries import Analysis, summarise
@@ -131,15 +131,6 @@ def summary(run_dir: Path) -> list[SummaryRow]:
     return summary_rows(read_summary(run.directory))
 
 
-def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Sequence[Metric]]:
-    """Return label → metrics of each scenario; ``scenarios`` is label → name of the scenario.
-
-    Raises:
-        ScenarioMissingError: see `mplab.analysis.scores.plugins.load`.
-    """
-    return {label: _extended(name).metrics for label, name in scenarios.items()}
-
-
 def score_run(run: Run) -> list[CellScores]:
     """Make the tables of a run's cells and the scores of its ok cells, and return the scores; make no report.
 
@@ -202,12 +193,7 @@ def plugins_of(run: Run) -> dict[str, ScoringPlugin]:
     """
     names = {scenario.label: scenario.name for scenario in run.manifest.experiment.scenarios}
     labels = dict.fromkeys(cell.spec.scenario for cell in run.cells if cell.ok and cell.spec is not None)
-    plugins = {label: _extended(names.get(label, label)) for label in labels}
+    plugins = {label: scoring_of(names.get(label, label)) for label in labels}
     by_name = {plugin.name: plugin for plugin in plugins.values()}
     register(by_name[name] for name in sorted(by_name))
     return plugins
-
-
-def _extended(name: str) -> ScoringPlugin:
-    """Return the scoring plug-in of a scenario, with the metrics of hand-overs and traces."""
-    return traced.extended(changes.extended(load(name)))

@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from mplab.analysis.metric import Metric
-from mplab.analysis.pipeline import metrics_of, plugins_of
+from mplab.analysis.pipeline import plugins_of
 from mplab.analysis.record.decode import make_tables
 from mplab.analysis.record.run import Run
+from mplab.analysis.scores.metrics import metrics_of
 from mplab.analysis.scores.plugins import ScoringPlugin
 from mplab.analysis.scores.scoring import CellScores, has_scores, read_cell_scores, score_cell
 from mplab.analysis.statistics.effects import Interval

@@ -46,7 +46,7 @@ class CellEvidence:
         captures: result of each packet capture.
         captured: True if packets were captured on the phone.
         connections, subflows: rows from the phone's captures, without connections that began before them.
-        origin_connections, origin_subflows: the same from the origin's capture; only on the direct route.
+        origin_connections: the same from the origin's capture; only on the direct route.
         agent_log, proxy_log: records that agent and proxy logged during the cell.
         disturbances: changes that the experiment made to the paths during the scenario.
         parts: why the cell is invalid according to the steps that the lab added (`CellPart.judge`), one sentence each.
@@ -63,7 +63,6 @@ class CellEvidence:
     disturbances: Disturbances = field(default_factory=Disturbances)
     parts: Sequence[str] = ()
     origin_connections: Sequence[ConnectionRow] = ()
-    origin_subflows: Sequence[SubflowRow] = ()
 
     def of_transport(self, paths: Mapping[str, PathCondition]) -> TransportEvidence:
         """Return the evidence from which a transport judges the cell; `paths`: interface → requested link condition."""
@@ -79,7 +78,6 @@ class CellEvidence:
             disturbances=self.disturbances,
             origin_counters=self.changed.get("origin", {}),
             origin_connections=self.origin_connections,
-            origin_subflows=self.origin_subflows,
         )
 
     @property

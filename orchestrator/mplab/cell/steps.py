@@ -513,7 +513,7 @@ class EvidenceStep(Step):
         changed = grown(counters.before, counters.after)
         captured = self._phone_captures()
         connections, subflows = self._begun_in(captured)
-        at_origin = self._begun_in(self._captured(ORIGIN_CAPTURE))
+        at_origin, _ = self._begun_in(self._captured(ORIGIN_CAPTURE))
         evidence = attempt.evidence = CellEvidence(
             active=self.proof.active,
             changed=changed,
@@ -521,8 +521,7 @@ class EvidenceStep(Step):
             captured=bool(captured),
             connections=connections,
             subflows=subflows,
-            origin_connections=at_origin[0],
-            origin_subflows=at_origin[1],
+            origin_connections=at_origin,
             agent_log=agent_log,
             proxy_log=proxy_log,
             disturbances=self.changes.disturbances,

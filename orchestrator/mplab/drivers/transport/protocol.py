@@ -64,7 +64,7 @@ class Evidence:
         rtts_s: interface → round-trip time of its requested link condition before changes, seconds.
         disturbances: changes of the paths that the experiment made during the cell.
         origin_counters: kernel counter of the origin → its increase during the cell; only on the direct route.
-        origin_connections, origin_subflows: rows from the origin's capture; only on the direct route.
+        origin_connections: rows from the origin's capture; only on the direct route.
     """
 
     active: ActiveCheck
@@ -78,7 +78,6 @@ class Evidence:
     disturbances: Disturbances = field(default_factory=Disturbances)
     origin_counters: Mapping[str, int] = field(default_factory=dict)
     origin_connections: Sequence[ConnectionRow] = ()
-    origin_subflows: Sequence[SubflowRow] = ()
 
 
 class Transport(ABC):

@@ -5,11 +5,11 @@ Imports the analysis, which is slow: other modules of this package import this m
 
 from pathlib import Path
 
-from mplab.analysis.pipeline import metrics_of
 from mplab.analysis.record.run import read_run
-from mplab.analysis.stop_rule import check_rule, look
+from mplab.analysis.scores.metrics import metrics_of
 from mplab.analysis.verdicts.budgets import check_budget
 from mplab.analysis.verdicts.claimcheck import check_claim
+from mplab.base.deferred import deferred
 from mplab.format.experiment import IntervalRule
 from mplab.run.hostrpc import Answer
 from mplab.userfiles.experiments.experiment import Experiment
@@ -27,11 +27,15 @@ def check_metrics(experiment: Experiment) -> None:
     problems += [(claim.place, check_claim(claim, metrics, experiment)) for claim in experiment.claims]
     rule = experiment.ending.interval
     if rule is not None:
+        with deferred("it imports the figures, which are slow to import"):
+            from mplab.analysis.stop_rule import check_rule
         problems.append((rule.place, check_rule(rule, metrics)))
     raise_lines([f"{location}: {problem}" for location, problem in problems if problem])
 
 
 def intervals_of(run: Path, rule: IntervalRule) -> Answer:
     """Score the ok cells of a run; return whether its confidence intervals satisfy `rule`. Raises AnalysisError."""
+    with deferred("it imports the figures, which are slow to import"):
+        from mplab.analysis.stop_rule import look
     state = look(read_run(run), rule)
     return {"enough": state.enough, "text": state.text, "numbers": state.to_json()}

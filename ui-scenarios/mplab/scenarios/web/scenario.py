@@ -1,6 +1,6 @@
 """Load front pages in a browser with a cold cache; time each page from navigation start to the load event."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -10,6 +10,8 @@ from mplab.scenarios.base.pages import PagesParameters, PagesScenario
 
 class WebParameters(PagesParameters):
     """Parameters of the scenario `web`."""
+
+    later: ClassVar[frozenset[str]] = PagesParameters.later | {"browser"}
 
     settle: DurationS = Field(0.3, description="Rest after each load event.")
     browser: Literal["chromium", "firefox"] = Field(

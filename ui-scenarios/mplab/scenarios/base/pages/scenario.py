@@ -75,7 +75,7 @@ _PAGE_S = {"chromium": 0.3, "firefox": 0.5}
 class PagesParameters(Parameters, ABC):
     """Parameters of every scenario that loads pages. A subclass adds the pause after each page."""
 
-    later: ClassVar[frozenset[str]] = frozenset({"tls", "addresses", "origin_rtt", "browser"})
+    later: ClassVar[frozenset[str]] = frozenset({"tls", "addresses", "origin_rtt"})
 
     sites: tuple[Slug, ...] = Field(
         SLUGS, min_length=1, description="Sites to load, of han2015 table 1, in random order."
