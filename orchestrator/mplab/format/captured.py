@@ -30,6 +30,7 @@ class SubflowRow(TypedDict):
     role: Literal["initial", "additional"]
     interface: str
     start_ns: int
+    duration_s: float
     established: bool
     reset_by: Literal["", "client", "server"]
     payload_up: int

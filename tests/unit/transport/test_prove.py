@@ -21,6 +21,7 @@ def connection(**changes: Any) -> dict[str, Any]:
 
 def subflow(interface: str, **changes: Any) -> dict[str, Any]:
     row = {"connection_id": 1, "interface": interface, "role": "initial", "established": True, "reset_by": ""}
+    row |= {"start_ns": 0, "duration_s": 1.0}
     row |= {"payload_up": 100, "payload_down": 500_000}
     row |= {"unique_up": 100, "unique_down": 500_000}
     return row | changes
@@ -106,6 +107,8 @@ NEVER_SECOND = ["1 long connections never had a second subflow"]
         (3.0, LOST, ("wlan0",), {}, False),
         (3.0, LOST, (), {}, False),
         (3.0, LOST | {"reset_by": "server"}, ("rmnet0",), {}, False),
+        (0.6, LOST | {"reset_by": "server"}, (), {"wlan0": 0.02, "rmnet0": 0.6}, False),
+        (1.1, LOST | {"reset_by": "server", "duration_s": 1.1}, (), {"wlan0": 0.02, "rmnet0": 0.6}, True),
         (3.0, LOST | {"connection_id": 2}, ("rmnet0",), {}, False),
         (1.1, LOST, (), {"wlan0": 0.02, "rmnet0": 0.6}, True),
         (1.1, LOST, (), {"wlan0": 0.02, "rmnet0": 0.1}, False),

@@ -303,6 +303,10 @@ def _begin_s(row: ConnectionRow | SubflowRow) -> float:
     return float(row["start_ns"]) / 1e9
 
 
+def _end_s(flow: SubflowRow) -> float:
+    return _begin_s(flow) + flow["duration_s"]
+
+
 def _may_lack(connection: ConnectionRow, device: str, evidence: Evidence) -> bool:
     """Return whether a connection ended before a subflow on an interface had to be established.
 
@@ -320,12 +324,13 @@ def _joins_that_time_excuses(connection: ConnectionRow, devices: Iterable[str], 
 def _unfinished_joins(connection: ConnectionRow, evidence: Evidence) -> int:
     """Return the number of subflows of a connection whose handshakes did not end before the connection did.
 
-    A subflow that the other end has reset does not count.
+    A subflow that the server reset while another subflow was open does not count: the server refused it.
     """
+    flows = [flow for flow in evidence.subflows if flow["connection_id"] == connection["connection_id"]]
+    over_s = max((_end_s(flow) for flow in flows if flow["established"]), default=inf)
     return sum(
-        flow["connection_id"] == connection["connection_id"]
-        and not flow["established"]
-        and flow["reset_by"] != "server"
+        not flow["established"]
+        and not (flow["reset_by"] == "server" and _end_s(flow) <= over_s)
         and _may_lack(connection, flow["interface"], evidence)
-        for flow in evidence.subflows
+        for flow in flows
     )
