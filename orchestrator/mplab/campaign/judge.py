@@ -50,7 +50,22 @@ def judge(code: int, message: str, before: CellCounts, after: CellCounts) -> Ver
         return Verdict("failed", message or "bad input")
     if code == LabNotReadyError.exit_code and IN_USE in message:
         return Verdict("again", message, busy=True)
-    return Verdict("again", _reason(code, message, after), "good" if after.ok > before.ok else "bad")
+    return Verdict("again", _reason(code, message, after), _of_resources(before, after))
+
+
+def _of_resources(before: CellCounts, after: CellCounts) -> Literal["good", "bad", "unknown"]:
+    """Return what a try that was not good says about its resources.
+
+    A repetition of only those cells that are the exception in their run says nothing: the cause can be the experiment.
+    """
+    if after.ok > before.ok:
+        return "good"
+    return "unknown" if _whole(before) and before.ok > before.invalid + before.failed else "bad"
+
+
+def _whole(cells: CellCounts) -> bool:
+    """Return whether all cells of a run have been tried."""
+    return 0 < cells.total == cells.ok + cells.invalid + cells.failed + cells.left_out
 
 
 def _reason(code: int, message: str, after: CellCounts) -> str:
@@ -59,7 +74,7 @@ def _reason(code: int, message: str, after: CellCounts) -> str:
     if code == LabNotReadyError.exit_code:
         return message or "the lab was not ready"
     bad = after.invalid + after.failed
-    if bad and after.total and after.ok + bad + after.left_out == after.total:
+    if bad and _whole(after):
         return f"{bad} of {after.total} cells are not ok"
     return message or f"ended with exit code {code}"
 

@@ -110,6 +110,9 @@ error is 1 / (2 f sqrt(n)), where f is the density at the median: 1 / 2 for unif
 standard deviation.
 """
 
+_ECHO_BYTES = 76
+"""IP bytes of an echo of the probe (``linkem/probe``): a slow link takes noticeable time to send it."""
+
 
 def _judge_rtt(requested: PathCondition, measured: PathMeasurement, tolerance: Tolerance) -> list[str]:
     wanted, value = requested.rtt_ms, measured.rtt_ms_median
@@ -119,7 +122,8 @@ def _judge_rtt(requested: PathCondition, measured: PathMeasurement, tolerance: T
     spread_ms = math.hypot(
         *(direction.jitter_ms * _JITTER_SPREAD[direction.distribution] for direction in (requested.down, requested.up))
     )
-    if abs(value - wanted) <= wanted * tolerance.rtt_percent / 100 + spread_ms:
+    echo_ms = sum(8 * _ECHO_BYTES / way.rate_kbps for way in (requested.down, requested.up) if way.rate_kbps)
+    if abs(value - wanted - echo_ms) <= wanted * tolerance.rtt_percent / 100 + spread_ms:
         return []
     if value > wanted and (requested.down.trace or requested.up.trace):
         return []  # packets wait for a delivery opportunity of the trace

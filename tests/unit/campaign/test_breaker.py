@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mplab.campaign.judge import Breaker
-from mplab.format.campaign import ResourceStatus
+from mplab.campaign.judge import Breaker, judge
+from mplab.format.campaign import CellCounts, ResourceStatus
 
 PHONE = ResourceStatus("phone 1")
 
@@ -40,3 +41,20 @@ def test_what_may_be_used() -> None:
     assert not Breaker.usable(replace(PHONE, quarantined=True), 100.0)
     assert not Breaker.usable(replace(PHONE, rests_until=100.1), 100.0)
     assert Breaker.usable(replace(PHONE, rests_until=99.9), 100.0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "resources"),
+    [
+        (CellCounts(), CellCounts(3, 2, 1), "good"),
+        (CellCounts(3, 2, 1), CellCounts(3, 2, 1), "unknown"),
+        (CellCounts(3, 1, 2), CellCounts(3, 1, 2), "bad"),
+        (CellCounts(3, 2, 0), CellCounts(3, 2, 1), "bad"),
+        (CellCounts(), CellCounts(3, 0, 3), "bad"),
+        (CellCounts(), CellCounts(), "bad"),
+    ],
+)
+def test_few_cells_that_fail_again_speak_against_the_experiment(
+    before: CellCounts, after: CellCounts, resources: str
+) -> None:
+    assert judge(1, "", before, after).resources == resources

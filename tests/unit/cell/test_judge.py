@@ -99,6 +99,13 @@ def test_a_rate_behind_many_losses_cannot_be_told() -> None:
     assert judge_links(LOSSY, {"wlan0": replace(measured, loss_percent=9.0)}, TOLERANCE)
 
 
+def test_a_slow_link_takes_time_to_send_an_echo() -> None:
+    requested = {"wlan0": PathCondition.of(300, 300, 40)}
+    measured = replace(MEASURED, down_kbps=300, up_kbps=300)
+    for rtt_ms, good in ((44.2, True), (48.2, False), (40.0, False)):
+        assert (judge_links(requested, {"wlan0": replace(measured, rtt_ms_median=rtt_ms)}, TOLERANCE) == []) is good
+
+
 def test_jitter_widens_what_the_round_trip_time_may_be() -> None:
     measured = replace(MEASURED, rtt_ms_median=57.0)
     (reason,) = judge_links({"wlan0": PathCondition.of(7040, 2020, 50, jitter_ms=1)}, {"wlan0": measured}, TOLERANCE)
