@@ -1,9 +1,9 @@
 """Compare the claims that an experiment file quotes from a paper with the results of the run.
 
 A claim has a finding for each group that it is about: a scenario under a link condition with the labels of the metric.
-A trend along links has one finding for all its links, and a correlation one for all links. `judging` defines the
-verdicts, `estimates` the quantities. A group without values has a finding as well: ``no data``; so has a scenario of
-which the run leaves out link conditions, for example in a short form of the experiment.
+A trend along links has one finding for all its links; so has a correlation, and a claim about pairs. `judging` defines
+the verdicts, `estimates` the quantities. A group without values has a finding as well: ``no data``; so has a scenario
+of which the run leaves out link conditions, for example in a short form of the experiment.
 
 The verdict on the whole claim is that of most groups: the lower median of the verdicts of the groups with values, in
 the order *contradicted*, *not seen*, *same direction*, *as claimed*. For a claim about all groups (``groups: all``:
@@ -170,7 +170,8 @@ def _places(analysis: Analysis, estimator: Estimator, claim: Claim) -> Iterator[
     """Yield the groups that a claim is about, in the order of the experiment file, whether they have values or not."""
     experiment = analysis.run.manifest.experiment
     links = _links(analysis, claim)
-    over_links = claim.kind == "correlation" or (claim.trend is not None and claim.trend.along == LINKS)
+    along_links = claim.trend is not None and claim.trend.along == LINKS
+    over_links = claim.kind == "correlation" or claim.of_pairs or along_links
     planned = {
         scenario: [link for link in links if experiment.matrix.has((scenario, claim.transport, link))]
         for scenario in _scenarios(analysis, estimator, claim)

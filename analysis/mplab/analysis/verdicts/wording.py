@@ -17,11 +17,14 @@ _KINDS = {
     "trend": "change",
     "correlation": "correlation",
 }
+_OF_PAIRS = {"value": "relative difference", "share": "share of better pairs"}
 _FORMS = {"change": "change", "flat": "no change, margin", "crossover": "crossover at"}
 
 
 def kind_words(claim: Claim) -> str:
     """Return the quantity of a claim as text: ``gain``, ``change``."""
+    if claim.of_pairs:
+        return _OF_PAIRS[claim.kind]
     return _FORMS[claim.trend.form] if claim.trend is not None else _KINDS[claim.kind]
 
 
