@@ -67,6 +67,7 @@ class Claim:
         transport: label of the transport; "" only if the claim cannot be measured.
         claimed: claimed range of the quantity of `kind`. None: the claim cannot be measured and has no number.
         other_metric: second metric of a correlation.
+        other_transports: labels of further transports whose cells count in a correlation.
         against: labels of the transports with which `transport` is compared; the best one counts. For a value or a
             share: the transport that forms pairs with `transport`; empty: there are no pairs.
         against_link, against_scenario: where `against` was measured, if not where `transport` was; "": there.
@@ -87,6 +88,7 @@ class Claim:
     claimed: ClaimedRange | None = None
     trend: Annotated[Trend | None, OMIT_EMPTY] = None
     other_metric: Annotated[str, OMIT_EMPTY] = ""
+    other_transports: Annotated[tuple[str, ...], OMIT_EMPTY] = ()
     against: tuple[str, ...] = ()
     against_link: str = ""
     against_scenario: str = ""

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from typing import TypeAlias
 
 import numpy as np
@@ -225,10 +226,10 @@ class Estimator:
             raise UnmeasuredError(f"no cell has a value of {claim.other_metric}")
         pairs: list[tuple[float, float]] = []
         series = None
-        for link in place.links:
-            mine = self._sample(claim, metric, (place.scenario, link), claim.transport, place.labels)
+        for link, transport in product(place.links, (claim.transport, *claim.other_transports)):
+            mine = self._sample(claim, metric, (place.scenario, link), transport, place.labels)
             with_labels = tuple(item for item in place.labels if item[0] in other.labels)
-            second = self._sample(claim, other, (place.scenario, link), claim.transport, with_labels)
+            second = self._sample(claim, other, (place.scenario, link), transport, with_labels)
             series = series or mine.series
             for cell in mine.by_cell:
                 if cell in second.by_cell:

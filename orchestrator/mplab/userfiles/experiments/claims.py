@@ -191,10 +191,14 @@ class TrendFile(FileModel):
 
 
 class CorrelationFile(FileModel):
-    """Correlation of the claim's metric with another metric, over the cells of the transport."""
+    """Correlation of the claim's metric with another metric, over the cells of one or several transports."""
 
     metric: str = Field(min_length=1, description="Name of the other metric.")
     r: Coefficient = Field(description="Pearson's coefficient: a number, or its smallest and largest value.")
+    transports: tuple[str, ...] = Field(
+        (),
+        description="Labels of further transports whose cells count, such as the same one with other options.",
+    )
 
 
 class ClaimFile(FileModel):
@@ -299,6 +303,9 @@ class ClaimFile(FileModel):
             yield "'against' is only for gain, no_difference, value, share and crossover"
         if len(set(self.against)) < len(self.against):
             yield "'against' names a transport twice"
+        counted = (self.transport, *(self.correlation.transports if self.correlation is not None else ()))
+        if len(set(counted)) < len(counted):
+            yield "'correlation' counts a transport twice"
         if self.transport in self.against and not (self.against_link or self.against_scenario):
             yield (
                 "'against' names the claim's own transport: that needs 'against_link' or 'against_scenario', another "
@@ -363,6 +370,7 @@ def claim_of(file: ClaimFile, links: Sequence[str], place: str) -> Claim:
         claimed=claimed,
         trend=trend,
         other_metric=file.correlation.metric if file.correlation is not None else "",
+        other_transports=file.correlation.transports if file.correlation is not None else (),
         against=file.against,
         against_link=file.against_link,
         against_scenario=file.against_scenario,

@@ -393,6 +393,29 @@ def test_a_correlation(swept: Callable[..., Outcome]) -> None:
     assert (finding.verdict, finding.certain, finding.cells) == ("as claimed", True, (30,))
 
 
+@pytest.mark.parametrize(
+    ("others", "coefficient", "cells", "verdict"), [([], 0.0, 4, "not seen"), (["sptcp-wifi"], 0.98, 8, "as claimed")]
+)
+def test_a_correlation_over_the_cells_of_several_transports(
+    synthetic: Callable[..., Synthetic], others: list[str], coefficient: float, cells: int, verdict: str
+) -> None:
+    """Within MPTCP there is no correlation: 1, 2, 1, 2 with 3, 3, 4, 4. The values over WiFi are larger by 10."""
+    related = {"kind": "correlation", "other_metric": "other", "other_transports": others, **claimed(0.9, 1.0, "")}
+    run = read_run(synthetic(repetitions=4, claims=[CLAIM | related | {"against": []}]).build())
+    base = {"mptcp": 0, "sptcp-wifi": 10, "sptcp-lte": -99}
+    scores = [
+        CellScores(cell.id, (Value("time", own + 1 + turn % 2), Value("other", own + 3 + turn // 2)))
+        for cell in run.cells
+        if (spec := cell.spec) is not None
+        for own, turn in [(base[spec.transport], spec.repetition - 1)]
+    ]
+    metrics = (Metric("time", "Time", "s", "lower"), Metric("other", "Other", "s", "neither"))
+    (result,) = outcomes(Analysis(run, tuple(summarise(run, {"files": metrics}, scores))))
+    (finding,) = result.findings
+    assert finding.estimate == pytest.approx(coefficient, abs=0.02)
+    assert (finding.cells, finding.verdict) == ((cells,), verdict)
+
+
 SHARE = {"kind": "share", "transport": "sptcp-wifi", "against": ["mptcp"]}
 TENTHS = {"sptcp-wifi": [1.0] * 10, "mptcp": [1.5] * 2 + [0.9] * 8}
 
