@@ -124,7 +124,7 @@ def _judged(
     if row.cannot:
         return JudgedRow(row, "not in a lab")
     if row.experiment is None:
-        return JudgedRow(row, "piece missing")
+        return JudgedRow(row, "data" if row.answer else "piece missing")
     found = tuple(results[name] for name in row.experiments if name in results)
     if not found:
         return JudgedRow(row, "not run yet")
@@ -199,7 +199,7 @@ def _state_table(catalogue: Catalogue, rows: Sequence[JudgedRow]) -> Iterator[st
     by_id = {judged.row.id: judged.state for judged in rows}
     yield from ("## Count", "")
     yield from _wrapped(
-        "*Verdict*: a claim is judged. *Data*: the run has the data or the figure, but no claim is judged. *Piece "
+        "*Verdict*: a claim is judged. *Data*: the data or the figure is there, but no claim is judged. *Piece "
         "missing*: mplab cannot repeat it yet. *Not in a lab*: it describes people or the Internet of its time."
     )
     yield ""
@@ -233,18 +233,19 @@ def _row(judged: JudgedRow, folder: str) -> Iterator[str]:
     yield from (f"### {row.id}", "")
     yield from _wrapped(f"{_sentence(row.shows)} ({_plain(row.place)})")
     yield ""
-    yield from _item("Paper", _plain(row.numbers))
-    yield from _item("State", _state_words(judged))
-    if row.differs:
-        yield from _item("Differs", _plain(row.differs))
-    if row.missing:
-        yield from _item("Missing", _plain(row.missing))
-    if row.cannot:
-        yield from _item("Not in a lab", _plain(row.cannot))
-    if row.unclaimed and not judged.claims:
-        yield from _item("No claim", _plain(row.unclaimed))
-    if row.why and judged.results:
-        yield from _item("Why", _plain(row.why))
+    items = {
+        "Paper": _plain(row.numbers),
+        "Ours": _plain(row.answer),
+        "State": _state_words(judged),
+        "Differs": _plain(row.differs),
+        "Missing": _plain(row.missing),
+        "Not in a lab": _plain(row.cannot),
+        "No claim": "" if judged.claims else _plain(row.unclaimed),
+        "Why": _plain(row.why) if judged.results else "",
+    }
+    for title, text in items.items():
+        if text:
+            yield from _item(title, text)
     for result in judged.results:
         yield from _item("Run", f"{_run_words(result)}, [result]({folder}/{RESULTS}/{_result_name(result)})")
     if judged.results and judged.not_run:
