@@ -46,7 +46,7 @@ class Place:
 
 @dataclass(frozen=True)
 class ClaimEstimate:
-    """The quantity of a claim in one group; see `mplab.analysis.verdicts.claims.ClaimFinding`.
+    """The quantity of a claim in one group; see `mplab.format.finding.ClaimFinding`.
 
     ``opposite``: the transport is worse at the first point of a trend and better at the last one.
     """

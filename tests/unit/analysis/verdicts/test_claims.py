@@ -13,7 +13,7 @@ from mplab.analysis.metric import Metric, Value
 from mplab.analysis.record.run import read_run
 from mplab.analysis.scores.scoring import CellScores
 from mplab.analysis.statistics.summaries import Analysis, summarise
-from mplab.analysis.verdicts.claims import ClaimFinding, Outcome, outcomes
+from mplab.analysis.verdicts.claims import Outcome, outcomes
 from mplab.analysis.verdicts.judging import VERDICTS
 from mplab.dashboard.watch import Watcher
 from mplab.format.claim import Claim
@@ -54,18 +54,13 @@ def outcome(synthetic: Callable[..., Synthetic]) -> Callable[..., Outcome]:
     return make
 
 
-def label_of(finding: ClaimFinding) -> str:
-    assert finding.baseline is not None
-    return finding.baseline.transport.label
-
-
 STEADY = {"sptcp-wifi": [4.0] * 5, "sptcp-lte": [2.0] * 5, "mptcp": [1.5] * 5}
 
 
 def test_the_gain_is_against_the_best_that_the_claim_names(outcome: Callable[..., Outcome]) -> None:
     (finding,) = outcome(STEADY).findings
     assert finding.estimate == pytest.approx(25.0)
-    assert label_of(finding) == "sptcp-lte"
+    assert finding.against == "sptcp-lte"
     assert (finding.verdict, finding.certain) == ("as claimed", True)
 
 
@@ -73,7 +68,7 @@ def test_others_than_the_best_single_path_can_be_meant(outcome: Callable[..., Ou
     result = outcome(STEADY, against=["sptcp-wifi"], transport="sptcp-lte", **claimed(10.0, 20.0))
     (finding,) = result.findings
     assert finding.estimate == pytest.approx(50.0)
-    assert label_of(finding) == "sptcp-wifi"
+    assert finding.against == "sptcp-wifi"
     assert (finding.verdict, finding.certain) == ("same direction", True)
 
 
@@ -93,7 +88,7 @@ def test_where_more_is_better(outcome: Callable[..., Outcome]) -> None:
     values = {"sptcp-wifi": [4.0] * 3, "sptcp-lte": [8.0] * 3, "mptcp": [10.0] * 3}
     (finding,) = outcome(values, RATE).findings
     assert finding.estimate == pytest.approx(25.0)
-    assert label_of(finding) == "sptcp-lte"
+    assert finding.against == "sptcp-lte"
 
 
 @pytest.mark.parametrize(
@@ -120,8 +115,7 @@ def test_the_others_may_be_meant_under_another_condition(synthetic: Callable[...
     (finding,) = result.findings
     assert finding.link == "far"
     assert finding.estimate == pytest.approx(25.0)
-    assert finding.baseline is not None
-    assert finding.baseline.numbers == [2.0] * 3
+    assert finding.against == "sptcp-wifi"
 
 
 @pytest.mark.parametrize(
@@ -435,7 +429,7 @@ def test_the_share_of_better_pairs(
     """WiFi is faster in two of ten blocks, although its median is higher."""
     (finding,) = outcome(TENTHS, **SHARE, **claimed(low, high)).findings
     assert (finding.estimate, finding.unit, finding.cells) == (20.0, "%", (10, 10))
-    assert (label_of(finding), finding.verdict, finding.certain) == ("mptcp", verdict, certain)
+    assert (finding.against, finding.verdict, finding.certain) == ("mptcp", verdict, certain)
     assert finding.p is not None
 
 
@@ -447,7 +441,8 @@ def test_pairs_that_all_agree_do_not_exclude_a_share_that_ten_pairs_allow(
     (finding,) = outcome(TENTHS | {"mptcp": [0.5] * 10}, **SHARE, **claimed(low, high)).findings
     assert (finding.estimate, finding.verdict) == (0.0, verdict)
     assert finding.interval is not None and finding.p is not None  # noqa: PT018
-    assert (finding.interval.low < 0.5, finding.interval.high > 20) == (True, True)
+    ends = [end for end in finding.interval if end is not None]
+    assert [ends[0] < 0.5, ends[1] > 20] == [True, True]
     assert (finding.p < 0.01) is (verdict == "contradicted")
 
 
@@ -471,7 +466,7 @@ def test_the_median_of_relative_differences_is_not_the_difference_of_the_medians
     assert finding.estimate == pytest.approx(estimate)
     assert (finding.unit, finding.verdict) == ("%", "as claimed")
     assert finding.interval is not None
-    assert finding.interval.low == 50.0
+    assert finding.interval[0] == 50.0
 
 
 def test_pairs_of_all_links_count_together(synthetic: Callable[..., Synthetic]) -> None:
@@ -546,7 +541,7 @@ def test_another_scenario_can_be_the_reference(synthetic: Callable[..., Syntheti
     (result,) = outcomes(Analysis(run, tuple(summarise(run, dict.fromkeys(base, (metric,)), scores))))
     (finding,) = result.findings
     assert finding.estimate == pytest.approx(25.0)
-    assert (finding.labels, finding.values, finding.verdict) == ((), 12, "as claimed")
+    assert (finding.labels, finding.values, finding.verdict) == ({}, 12, "as claimed")
 
 
 SITES = (("a", 0.5), ("b", 1.0), ("c", 4.0))
