@@ -67,7 +67,9 @@ class Claim:
         transport: label of the transport; "" only if the claim cannot be measured.
         claimed: claimed range of the quantity of `kind`. None: the claim cannot be measured and has no number.
         other_metric: second metric of a correlation.
-        against: labels of the transports with which `transport` is compared; the best one counts.
+        other_transports: labels of further transports whose cells count in a correlation.
+        against: labels of the transports with which `transport` is compared; the best one counts. For a value or a
+            share: the transport that forms pairs with `transport`; empty: there are no pairs.
         against_link, against_scenario: where `against` was measured, if not where `transport` was; "": there.
         scenarios, links: labels and names; empty: all.
         labels: label → values that the claim is about; a label without an entry: all its values.
@@ -86,6 +88,7 @@ class Claim:
     claimed: ClaimedRange | None = None
     trend: Annotated[Trend | None, OMIT_EMPTY] = None
     other_metric: Annotated[str, OMIT_EMPTY] = ""
+    other_transports: Annotated[tuple[str, ...], OMIT_EMPTY] = ()
     against: tuple[str, ...] = ()
     against_link: str = ""
     against_scenario: str = ""
@@ -111,6 +114,11 @@ class Claim:
                     return {**kept, "kind": "gain", "claimed": {"low": low, "high": high, "unit": "%"}}
             raise ValueError("gain_percent: a list of two numbers is needed")
         return data
+
+    @property
+    def of_pairs(self) -> bool:
+        """Return whether the quantity is the relative difference of pairs of cells, or the share of better pairs."""
+        return self.kind in ("value", "share") and bool(self.against)
 
     def is_about(self, scenario: str, link: str) -> bool:
         """Return whether the claim covers a scenario (by its label) under a link condition."""

@@ -7,37 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mplab.format.claim import Verdict
+from mplab.format.finding import ClaimFinding
 from mplab.format.record import CellId, Record, RecordName, RunId, Whole
 
 RESULTS, FIGURES = "results", "figures"
 """Folders of the results and of their drawings."""
 
-Ends = tuple[float | None, float | None] | None
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$")]
-
-
-class FindingResult(Record):
-    """A finding on a claim in one group: a scenario under a link condition with the labels of the metric."""
-
-    scenario: str = ""
-    link: str = ""
-    labels: dict[str, str] = Field(default_factory=dict)
-    against: str | None = None
-    unit: str = ""
-    estimate: float | None = None
-    interval: Ends = None
-    """95 % interval of the estimate (90 % for equivalence); None: an infinite end."""
-    cells: tuple[Whole, ...] = ()
-    """Numbers of cells of the transport, and of the one that it is compared with."""
-    verdict: Verdict
-    certain: bool = False
-    p: float | None = None
-    """p-value, not corrected."""
-    null: str = ""
-    """Null hypothesis of the test; "": there is no test."""
-    missing: str = ""
-    """Reason of ``no data`` and of ``not measurable here``."""
 
 
 class ClaimResult(Record):
@@ -54,7 +30,8 @@ class ClaimResult(Record):
     """Source of the width of the range: ``paper``, or ``ours: `` with the reason."""
     groups: Literal["most", "all"] = "most"
     """``most`` or ``all`` groups must agree with the claim."""
-    found: tuple[FindingResult, ...] = ()
+    found: tuple[ClaimFinding, ...] = ()
+    """Without `values` and without correction, which is one over all results."""
 
 
 class GroupResult(Record):

@@ -15,25 +15,24 @@ from mplab.analysis.pipeline import statistics_of
 from mplab.analysis.record.run import Run, read_run
 from mplab.analysis.report.headline import flagged_cells
 from mplab.analysis.statistics.summaries import Analysis
-from mplab.analysis.verdicts.claims import ClaimFinding, Outcome, outcomes
+from mplab.analysis.verdicts.claims import Outcome, outcomes
 from mplab.analysis.verdicts.wording import claimed_words
 from mplab.base.errors import InputError
 from mplab.base.files import explained, replace
 from mplab.format.experiment import SmallestEffect
+from mplab.format.finding import ClaimFinding
 from mplab.format.manifest import Manifest
 from mplab.format.paperresult import (
     FIGURES,
     RESULTS,
     ClaimResult,
     FigureResult,
-    FindingResult,
     GroupResult,
     PaperResult,
 )
 from mplab.papers.forms import TAG
 from mplab.userfiles.papers.paper import FORMS, Catalogue, RowFile
 
-"""Folders of the results and of the drawings, next to each other."""
 LARGEST_BYTES = 80_000
 """Size of a drawing beyond which it is not kept."""
 MOST_DRAWINGS = 3
@@ -170,28 +169,19 @@ def _claim(outcome: Outcome, smallest: SmallestEffect) -> ClaimResult:
     )
 
 
-def _finding(finding: ClaimFinding) -> FindingResult:
-    interval = finding.interval
-    return FindingResult(
-        scenario=finding.scenario,
-        link=finding.link,
-        labels=dict(finding.labels),
-        against=finding.baseline.transport.label if finding.baseline else None,
-        unit=finding.unit,
-        estimate=_rounded(finding.estimate),
-        interval=(_rounded(interval.low), _rounded(interval.high)) if interval else None,
-        cells=finding.cells,
-        verdict=finding.verdict,
-        certain=finding.certain,
-        p=_rounded(finding.p),
-        null=finding.null,
-        missing=finding.missing,
-    )
+def _finding(finding: ClaimFinding) -> ClaimFinding:
+    """Return a finding with rounded numbers, and without the correction for its run."""
+    rounded = {
+        "estimate": _rounded(finding.estimate),
+        "interval": finding.interval and tuple(map(_rounded, finding.interval)),
+        "p": _rounded(finding.p),
+    }
+    return finding.model_copy(update={**rounded, "values": 0, "p_corrected": None, "confirmed": False})
 
 
 def _rounded(value: float | None) -> float | None:
-    """Return a value with six significant digits; None for an infinite one."""
-    return None if value is None or value in (float("inf"), float("-inf")) else float(f"{value:.6g}")
+    """Return a value with six significant digits."""
+    return None if value is None else float(f"{value:.6g}")
 
 
 def _groups(analysis: Analysis, claimed: set[str]) -> Iterator[GroupResult]:

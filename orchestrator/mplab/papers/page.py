@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
@@ -15,9 +15,8 @@ from typing import Literal
 from pydantic import ValidationError
 
 from mplab.analysis.report.sources import SOURCES
-from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.text import DASH, p_text
-from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
+from mplab.analysis.verdicts.claims import Outcome, with_correction
 from mplab.analysis.verdicts.correction import correct
 from mplab.analysis.verdicts.judging import ALL_VERDICTS, VERDICTS
 from mplab.analysis.verdicts.wording import estimate_words, interval_note, interval_words
@@ -25,7 +24,8 @@ from mplab.base.errors import InputError
 from mplab.base.files import explained
 from mplab.base.humanize import counted, duration
 from mplab.format.claim import Claim
-from mplab.format.paperresult import FIGURES, RESULTS, ClaimResult, FigureResult, FindingResult, PaperResult
+from mplab.format.finding import ClaimFinding
+from mplab.format.paperresult import FIGURES, RESULTS, ClaimResult, FigureResult, PaperResult
 from mplab.userfiles.papers.paper import Catalogue, Paper, RowFile
 
 State = Literal["verdict", "data", "not run yet", "piece missing", "not in a lab"]
@@ -101,19 +101,12 @@ class JudgedRow:
 
 def judge(catalogue: Catalogue, results: Mapping[str, PaperResult]) -> list[JudgedRow]:
     """Return all rows with their states and claims, in the order of the catalogue."""
-    claims = [
-        (result.experiment, claim, [_finding(finding) for finding in claim.found])
-        for result in results.values()
-        for claim in result.claims
-    ]
-    corrections = iter(correct([finding for _, _, findings in claims for finding in findings]))
+    claims = [(result.experiment, claim) for result in results.values() for claim in result.claims]
+    corrections = iter(correct([finding for _, claim in claims for finding in claim.found]))
     judged: dict[tuple[str, str], list[JudgedClaim]] = {}
-    for experiment, claim, findings in claims:
-        corrected = [
-            replace(finding, p_corrected=correction.p, confirmed=correction.confirmed)
-            for finding, correction in zip(findings, corrections, strict=False)
-        ]
-        outcome = Outcome(Claim(text=claim.text, groups=claim.groups), tuple(corrected))
+    for experiment, claim in claims:
+        corrected = tuple(with_correction(finding, next(corrections)) for finding in claim.found)
+        outcome = Outcome(Claim(text=claim.text, groups=claim.groups), corrected)
         judged.setdefault((experiment, claim.figure), []).append(JudgedClaim(claim, outcome))
     return [_judged(row, results, judged) for row in catalogue.rows]
 
@@ -124,36 +117,13 @@ def _judged(
     if row.cannot:
         return JudgedRow(row, "not in a lab")
     if row.experiment is None:
-        return JudgedRow(row, "piece missing")
+        return JudgedRow(row, "data" if row.answer else "piece missing")
     found = tuple(results[name] for name in row.experiments if name in results)
     if not found:
         return JudgedRow(row, "not run yet")
     claims = tuple(claim for experiment in row.experiments for claim in judged.get((experiment, row.id), ()))
     recorded = any(claim.outcome.verdict in VERDICTS for claim in claims)
     return JudgedRow(row, "verdict" if recorded else "data", found, claims)
-
-
-def _finding(found: FindingResult) -> ClaimFinding:
-    ends = found.interval
-    interval = None
-    if ends is not None:
-        low, high = ends
-        interval = Interval(float("-inf") if low is None else low, float("inf") if high is None else high)
-    return ClaimFinding(
-        scenario=found.scenario,
-        link=found.link,
-        labels=tuple(found.labels.items()),
-        metric=None,
-        verdict=found.verdict,
-        unit=found.unit,
-        estimate=found.estimate,
-        interval=interval,
-        cells=found.cells,
-        certain=found.certain,
-        p=found.p,
-        null=found.null,
-        missing=found.missing,
-    )
 
 
 def page(catalogue: Catalogue, results: Mapping[str, PaperResult], folder: str) -> str:
@@ -199,7 +169,7 @@ def _state_table(catalogue: Catalogue, rows: Sequence[JudgedRow]) -> Iterator[st
     by_id = {judged.row.id: judged.state for judged in rows}
     yield from ("## Count", "")
     yield from _wrapped(
-        "*Verdict*: a claim is judged. *Data*: the run has the data or the figure, but no claim is judged. *Piece "
+        "*Verdict*: a claim is judged. *Data*: the data or the figure is there, but no claim is judged. *Piece "
         "missing*: mplab cannot repeat it yet. *Not in a lab*: it describes people or the Internet of its time."
     )
     yield ""
@@ -233,18 +203,19 @@ def _row(judged: JudgedRow, folder: str) -> Iterator[str]:
     yield from (f"### {row.id}", "")
     yield from _wrapped(f"{_sentence(row.shows)} ({_plain(row.place)})")
     yield ""
-    yield from _item("Paper", _plain(row.numbers))
-    yield from _item("State", _state_words(judged))
-    if row.differs:
-        yield from _item("Differs", _plain(row.differs))
-    if row.missing:
-        yield from _item("Missing", _plain(row.missing))
-    if row.cannot:
-        yield from _item("Not in a lab", _plain(row.cannot))
-    if row.unclaimed and not judged.claims:
-        yield from _item("No claim", _plain(row.unclaimed))
-    if row.why and judged.results:
-        yield from _item("Why", _plain(row.why))
+    items = {
+        "Paper": _plain(row.numbers),
+        "Ours": _plain(row.answer),
+        "State": _state_words(judged),
+        "Differs": _plain(row.differs),
+        "Missing": _plain(row.missing),
+        "Not in a lab": _plain(row.cannot),
+        "No claim": "" if judged.claims else _plain(row.unclaimed),
+        "Why": _plain(row.why) if judged.results else "",
+    }
+    for title, text in items.items():
+        if text:
+            yield from _item(title, text)
     for result in judged.results:
         yield from _item("Run", f"{_run_words(result)}, [result]({folder}/{RESULTS}/{_result_name(result)})")
     if judged.results and judged.not_run:
@@ -285,14 +256,14 @@ def _claim(claim: JudgedClaim) -> Iterator[str]:
     doubt = f" ({note})" if note else ""
     yield from _wrapped(f"**{_plain(result.text)}**{about}: {outcome.verdict}{sure}{doubt}.")
     yield ""
-    pairs = list(zip(outcome.findings, result.found, strict=True))
-    shown = [(finding, found) for finding, found in pairs if finding.verdict in VERDICTS][:MOST_FINDINGS]
+    measured = [finding for finding in outcome.findings if finding.verdict in VERDICTS]
+    shown = measured[:MOST_FINDINGS]
     if shown:
         yield "| group | ours | 95 % interval | n | p | corrected | verdict |"
         yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
-        for finding, found in shown:
+        for finding in shown:
             cells = [
-                _group(found),
+                _group(finding),
                 estimate_words(finding),
                 interval_words(finding),
                 " / ".join(map(str, finding.cells)) or DASH,
@@ -303,8 +274,7 @@ def _claim(claim: JudgedClaim) -> Iterator[str]:
             ]
             yield f"| {' | '.join(cells)} |"
         yield ""
-    hidden = len([finding for finding in outcome.findings if finding.verdict in VERDICTS]) - len(shown)
-    if hidden:
+    if hidden := len(measured) - len(shown):
         yield from _wrapped(f"{counted(hidden, 'more group')} in the result.")
         yield ""
     missing = Counter(
@@ -315,7 +285,7 @@ def _claim(claim: JudgedClaim) -> Iterator[str]:
         yield ""
 
 
-def _group(found: FindingResult) -> str:
+def _group(found: ClaimFinding) -> str:
     words = [found.scenario, found.link, *found.labels.values()]
     against = [f"against {found.against}"] if found.against else []
     return " · ".join(_plain(word) for word in (*words, *against) if word) or "all"

@@ -7,7 +7,7 @@ import pytest
 from mplab.analysis.figures.catalog import catalog as figure_catalog
 from mplab.analysis.report.sources import PAPERS
 from mplab.base.errors import InputError
-from mplab.base.places import EXPERIMENTS
+from mplab.base.places import EXPERIMENTS, ROOT
 from mplab.lab.catalog import catalog
 from mplab.userfiles.experiments.resolve import load_experiment
 from mplab.userfiles.papers.paper import load_catalogue
@@ -66,8 +66,9 @@ def test_a_right_file_is_read(experiments: Path) -> None:
         ("fig1\n    place", "1\n    place", "8: rows[0].id: row 'some2020-1': the paper, then figN"),
         ("id: some2020-fig1", "id: other2020-fig1", "8: rows[0].id: 'other2020-fig1' is not of the paper 'some2020'"),
         ("    experiment: one", "    experiment: on", "12: rows[0].experiment: unknown experiment 'on'. Did you mean"),
-        ("    experiment: one\n", "", "8: rows[0]: 'experiment', 'missing' or 'cannot' is needed"),
+        ("    experiment: one\n", "", "8: rows[0]: 'experiment', 'answer', 'missing' or 'cannot' is needed"),
         ("missing: a model", "cannot: a model\n    missing: a model", "13: rows[1]: 'cannot' excludes"),
+        ("missing: a model", "answer: 3 J\n    missing: a model", "13: rows[1]: 'answer' excludes"),
         ("missing: a model", "figures: {gain: x}\n    missing: a model", "13: rows[1]: 'figures' needs 'experiment'"),
         ("some2020-sec2.1-a", "some2020-fig1", "13: rows[1].id: 'some2020-fig1' is there twice"),
         ("repetitions: 2", "repetition: 2", "5: forms.one.quick: unknown key 'repetition'. Did you mean"),
@@ -131,6 +132,27 @@ def test_claims_and_rows_fit_together() -> None:
     assert claimed - rows == set()
     without = {row.id for row in OWN.rows if row.experiment and not any(figure == row.id for figure, _ in claimed)}
     assert without == {row.id for row in OWN.rows if row.unclaimed}
+
+
+MPFLEX = ROOT / "mpflex"
+PLUG_INS = {
+    "min-RTT": MPFLEX / "internal/transport/sched/minrtt.go",
+    "round robin": MPFLEX / "internal/transport/sched/roundrobin.go",
+    "TxDelay": MPFLEX / "internal/transport/sched/txdelay.go",
+    "smart reinjection": MPFLEX / "internal/transport/session/copy.go",
+    "policy": MPFLEX / "policies/nikravesh2016-fig18-lab.yaml",
+}
+
+
+def lines_of_code(path: Path) -> int:
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    return sum(line != "" and not line.startswith(("//", "#")) for line in lines)
+
+
+def test_the_lines_of_the_plug_ins_are_those_of_the_source() -> None:
+    (row,) = OWN.chosen(("nikravesh2016-table4",))
+    assert row.answer == ", ".join(f"{name} {lines_of_code(path)}" for name, path in PLUG_INS.items())
+    assert f"{lines_of_code(MPFLEX / 'internal/transport/sched/sched.go')} lines that" in row.differs
 
 
 def test_no_other_experiment_has_claims_of_papers() -> None:

@@ -9,7 +9,7 @@ from mplab.base.errors import InputError
 from mplab.base.places import ROOT
 from mplab.format.paperresult import PaperResult
 from mplab.papers.page import judge, page, read_results
-from mplab.userfiles.papers.paper import Catalogue, load_catalogue
+from mplab.userfiles.papers.paper import Catalogue, Paper, RowFile, load_catalogue
 
 
 def finding(**changes: Any) -> dict[str, Any]:
@@ -29,6 +29,14 @@ def test_each_row_has_a_state(catalogue: Catalogue) -> None:
     states = [judged.state for judged in judge(catalogue, {"toy": result(finding())})]
     assert states == ["verdict", "data", "piece missing", "not in a lab", "not run yet"]
     assert [judged.state for judged in judge(catalogue, {})][:2] == ["not run yet"] * 2
+
+
+def test_a_row_that_needs_no_run_has_data(catalogue: Catalogue) -> None:
+    texts = {"place": "table 1", "shows": "lines", "numbers": "70", "answer": "4 lines"}
+    row = RowFile.model_validate({"id": "some2020-table1", **texts})
+    answered = Catalogue((Paper("some2020", (row,)),), catalogue.forms)
+    assert [judged.state for judged in judge(answered, {})] == ["data"]
+    assert "- Ours: 4 lines\n- State: data\n" in page(answered, {}, "papers")
 
 
 def test_states_are_counted_at_the_top(catalogue: Catalogue) -> None:

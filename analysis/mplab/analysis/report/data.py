@@ -7,7 +7,6 @@ A contrast is the comparison of two transports in one metric.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
 
 from mplab.analysis.statistics.contrast import CONTRAST_FIELDS, Contrast, ContrastField, PageColumn, ends
 from mplab.analysis.statistics.effects import Interval
@@ -175,7 +174,6 @@ def _claims(outcomes: Sequence[Outcome], smallest: SmallestEffect) -> Iterator[t
     for outcome in outcomes:
         claim = outcome.claim
         for finding in outcome.findings:
-            limits = (finding.interval.low, finding.interval.high) if finding.interval else (None, None)
             yield (
                 claim.text,
                 claim.figure,
@@ -185,10 +183,10 @@ def _claims(outcomes: Sequence[Outcome], smallest: SmallestEffect) -> Iterator[t
                 claim.metric,
                 finding.label_text,
                 claim.transport,
-                finding.baseline.transport.label if finding.baseline else "",
+                finding.against or "",
                 finding.unit,
                 finding.estimate,
-                *(limit if limit is not None and isfinite(limit) else None for limit in limits),
+                *(finding.interval or (None, None)),
                 claimed_words(claim, smallest),
                 finding.verdict,
                 _YES_NO[finding.certain],

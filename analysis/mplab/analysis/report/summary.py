@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import isfinite
 
 from mplab.analysis.report.data import contrast_content, pooled_content
 from mplab.analysis.report.headline import HeadlineAnswer, HeadlineVerdict, WithoutFlagged, answers, verdict_text
@@ -12,7 +11,7 @@ from mplab.analysis.statistics.contrast import ends
 from mplab.analysis.statistics.summaries import Analysis, Group, Series, UnpairedComparison
 from mplab.analysis.text import number, spread, tenths
 from mplab.analysis.verdicts.budgets import JudgedLimit, judge_limits, measured_in
-from mplab.analysis.verdicts.claims import ClaimFinding, Outcome, outcomes
+from mplab.analysis.verdicts.claims import Outcome, outcomes
 from mplab.analysis.verdicts.findings import GroupKey, PairFinding, find
 from mplab.format.record import json_of
 
@@ -170,34 +169,8 @@ def _claim(outcome: Outcome) -> dict[str, object]:
         **json_of(outcome.claim),
         "verdict": outcome.verdict,
         "confirmed": outcome.confirmed,
-        "found": [_finding(finding) for finding in outcome.findings],
+        "found": [finding.model_dump(mode="json") for finding in outcome.findings],
     }
-
-
-def _finding(finding: ClaimFinding) -> dict[str, object]:
-    interval = finding.interval
-    return {
-        "scenario": finding.scenario,
-        "link": finding.link,
-        "labels": dict(finding.labels),
-        "against": finding.baseline.transport.label if finding.baseline else None,
-        "cells": list(finding.cells),
-        "values": finding.values,
-        "unit": finding.unit,
-        "estimate": finding.estimate,
-        "interval": [_finite(interval.low), _finite(interval.high)] if interval else None,
-        "verdict": finding.verdict,
-        "certain": finding.certain,
-        "null": finding.null,
-        "p": finding.p,
-        "p_corrected": finding.p_corrected,
-        "confirmed": finding.confirmed,
-        "missing": finding.missing,
-    }
-
-
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None
 
 
 def _row(group: SummaryGroup, series: SummarySeries) -> SummaryRow:

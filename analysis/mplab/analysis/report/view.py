@@ -32,11 +32,12 @@ from mplab.analysis.text import (
     spread,
     tenths,
 )
-from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
+from mplab.analysis.verdicts.claims import Outcome
 from mplab.analysis.verdicts.findings import GroupKey, PairFinding
 from mplab.analysis.verdicts.judging import VERDICTS
 from mplab.analysis.verdicts.wording import claimed_words, count_words, estimate_words, interval_note, interval_words
 from mplab.format.experiment import TransportRecord
+from mplab.format.finding import ClaimFinding
 from mplab.format.link import interface_title
 from mplab.format.runevents import CellRetried
 from mplab.format.units import format_size
@@ -173,13 +174,13 @@ def claim_tables(analysis: Analysis, outcomes: Sequence[Outcome]) -> list[ClaimT
 
 def _claim_table(analysis: Analysis, outcome: Outcome) -> ClaimTable:
     claim = outcome.claim
-    metric = outcome.findings[0].metric if outcome.findings else None
+    titles = (group.metric.title for group in analysis.groups if group.metric.name == claim.metric)
     verdicts = [finding.verdict for finding in outcome.findings]
     return ClaimTable(
         text=claim.text,
         source=claim.source,
         figure=claim.figure,
-        metric=metric.title if metric else claim.metric,
+        metric=next(titles, claim.metric),
         claimed=claimed_words(claim, analysis.run.manifest.experiment.smallest_effect),
         width=claim.width,
         verdict=outcome.verdict,
@@ -197,14 +198,14 @@ def _claim_row(analysis: Analysis, outcome: Outcome, finding: ClaimFinding) -> C
     elsewhere = [name for name in (claim.against_scenario, claim.against_link) if name]
     parts = [finding.scenario if len(scenarios) > 1 else "", link, finding.label_text]
     of = " · ".join(part for part in parts if part) or finding.scenario or "all"
-    mine, baseline = finding.transport, finding.baseline
+    transports = {transport.label: transport for transport in analysis.run.transports}
     cells = sorted({*finding.cells})
     return ClaimRow(
         scenario=finding.scenario,
         link=finding.link,
         of=f"{of}, against {' · '.join(elsewhere)}" if elsewhere else of,
-        transport=mine.transport if mine else None,
-        baseline=baseline.transport if baseline else None,
+        transport=transports.get(claim.transport) if finding.cells else None,
+        baseline=transports.get(finding.against or ""),
         n=" to ".join(str(count) for count in (cells[0], cells[-1])[: len(cells)]) if cells else "0",
         estimate=estimate_words(finding),
         interval=interval_words(finding),

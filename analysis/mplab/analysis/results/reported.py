@@ -4,11 +4,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, ConfigDict, Field, ValidationError, model_validator
 
 from mplab.analysis.errors import NotAnalysedError, TablesError
 from mplab.analysis.files import parse_json
 from mplab.analysis.record.run import first_problem
+from mplab.format.finding import ClaimFinding
 from mplab.format.record import Record, RecordName, Whole
 
 FORMAT = 1
@@ -108,34 +109,22 @@ class SummaryBudget(_Part):
     verdict: str
 
 
-class SummaryClaimFinding(_Part):
-    """The finding on a claim in one group; see `mplab.analysis.verdicts.claims.ClaimFinding`."""
-
-    scenario: str = ""
-    link: str = ""
-    labels: dict[str, str] = Field(default_factory=dict)
-    against: str | None = None
-    unit: str = ""
-    estimate: float | None = None
-    interval: tuple[float | None, float | None] | None = None
-    verdict: str
-    certain: bool = False
-    p: float | None = None
-    null: str = ""
-    missing: str = ""
-    p_corrected: float | None = None
-    confirmed: bool = False
-    cells: tuple[Whole, ...] = ()
-
-
 class SummaryClaim(_Part):
-    """A claim of the experiment with its findings. Reports of older versions have no ``verdict`` over all groups."""
+    """A claim of the experiment with its findings.
+
+    Reports of older versions have no ``verdict`` over all groups; their findings, in other words, are left out.
+    """
 
     text: str
     figure: str = ""
     verdict: str = ""
     confirmed: bool = False
-    found: tuple[SummaryClaimFinding, ...] = ()
+    found: tuple[ClaimFinding, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_older_version(cls, data: object) -> object:
+        return {**data, "found": ()} if isinstance(data, dict) and "verdict" not in data else data
 
 
 class Summary(_Part):

@@ -116,6 +116,13 @@ METRICS: tuple[Metric, ...] = (
         ("direction",),
         source="baerts2015 §4.7.4, figure 4.10",
     ),
+    _metric(
+        "free_window",
+        "Free receive window of the largest Multipath TCP connection, mean",
+        "kB",
+        "neither",
+        source="nikravesh2016 §3.2",
+    ),
     _share(
         "retransmitting_connections",
         "Connections with two subflows or more that retransmit payload",
@@ -202,6 +209,7 @@ def score(
         *_multipath(tables["connections"], tables["subflows"]),
         *_delays(tables["subflows"], tables["directions"]),
         *_again(tables["connections"], tables["directions"]),
+        *_free_window(tables["connections"], tables["directions"]),
         *_apps(apps.filter(pl.col("syn_seen"))),
         *_overhead(tables["subflows"], loopback["connections"], copied),
     ]
@@ -295,6 +303,18 @@ def _again(connections: pl.DataFrame, directions: pl.DataFrame) -> Iterator[Valu
         yield Value("retransmitting_connections", 100 * sent / several.height, labels)
         reinjecting = several.filter(pl.col(f"reinjected_{direction}") > 0).height
         yield Value("reinjecting_connections", 100 * reinjecting / several.height, labels)
+
+
+def _free_window(connections: pl.DataFrame, directions: pl.DataFrame) -> Iterator[Value]:
+    """Yield the mean window that the receiver announced, less the mean bytes in flight, in the larger direction."""
+    largest = connections.filter((pl.col("kind") == "mptcp") & (pl.col("subflows") > 1)).sort(_BYTES).tail(1)
+    for number, up, down in largest.select("connection_id", "bytes_up", "bytes_down").iter_rows():
+        data, acknowledgements = ("up", "down") if up > down else ("down", "up")
+        own = directions.filter((pl.col("connection_id") == number) & (pl.col("level") == "mptcp"))
+        window = own.filter(pl.col("direction") == acknowledgements)["window_mean"].drop_nulls()
+        flight = own.filter(pl.col("direction") == data)["flight_mean"].drop_nulls()
+        if not (window.is_empty() or flight.is_empty()):
+            yield Value("free_window", max(0.0, window[0] - flight[0]) / 1000)
 
 
 def _apps(connections: pl.DataFrame) -> Iterator[Value]:

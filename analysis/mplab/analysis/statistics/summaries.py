@@ -46,7 +46,12 @@ class CellValue:
     @property
     def values(self) -> tuple[float, ...]:
         """Return all values of the cell, at least one."""
-        return tuple(value for _, value in self.each) or (self.value,)
+        return tuple(value for _, value in self.numbered)
+
+    @property
+    def numbered(self) -> tuple[tuple[int, float], ...]:
+        """Return (number of the repetition inside the cell, value) of all values; 0 for a cell without repetitions."""
+        return self.each or ((0, self.value),)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ def _problems(claim: Claim, metrics: Mapping[str, Sequence[Metric]], experiment:
     yield from _label_problems(claim, metric)
     if metric.better == "neither" and claim.kind in ("gain", "no_difference") and len(claim.against) > 1:
         yield f"{metric.name} has no better side: 'against' must name one transport, not {len(claim.against)}"
+    if metric.better == "neither" and claim.kind == "share" and claim.of_pairs:
+        yield f"the share of better pairs needs a metric with a better side; {metric.name} has none"
     trend = claim.trend
     if trend is not None and trend.form == "crossover" and metric.better == "neither":
         yield f"'crossover' needs a metric with a better side; {metric.name} has none"
@@ -49,6 +51,8 @@ def _named(name: str, scenarios: Sequence[str], metrics: Mapping[str, Sequence[M
 
 
 def _unit_problems(claim: Claim, metric: Metric) -> Iterator[str]:
+    if claim.of_pairs:
+        return
     if claim.kind == "share" and metric.unit != "%":
         yield f"'share' needs a metric in percent; {metric.name} is in {metric.unit or 'no unit'}"
     if claim.kind == "value" and claim.claimed is not None:

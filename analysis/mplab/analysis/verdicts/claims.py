@@ -1,9 +1,9 @@
 """Compare the claims that an experiment file quotes from a paper with the results of the run.
 
 A claim has a finding for each group that it is about: a scenario under a link condition with the labels of the metric.
-A trend along links has one finding for all its links, and a correlation one for all links. `judging` defines the
-verdicts, `estimates` the quantities. A group without values has a finding as well: ``no data``; so has a scenario of
-which the run leaves out link conditions, for example in a short form of the experiment.
+A trend along links has one finding for all its links; so has a correlation, and a claim about pairs. `judging` defines
+the verdicts, `estimates` the quantities. A group without values has a finding as well: ``no data``; so has a scenario
+of which the run leaves out link conditions, for example in a short form of the experiment.
 
 The verdict on the whole claim is that of most groups: the lower median of the verdicts of the groups with values, in
 the order *contradicted*, *not seen*, *same direction*, *as claimed*. For a claim about all groups (``groups: all``:
@@ -11,71 +11,24 @@ the order *contradicted*, *not seen*, *same direction*, *as claimed*. For a clai
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
+from math import isfinite
+from typing import Any
 
-from mplab.analysis.metric import Labels, Metric, label_sort_key
-from mplab.analysis.statistics.effects import Interval
-from mplab.analysis.statistics.summaries import Analysis, Series
-from mplab.analysis.verdicts.correction import correct
+from mplab.analysis.metric import Labels, label_sort_key
+from mplab.analysis.statistics.summaries import Analysis
+from mplab.analysis.verdicts.correction import Correction, correct
 from mplab.analysis.verdicts.estimates import ClaimEstimate, Estimator, Place, UnmeasuredError
 from mplab.analysis.verdicts.judging import (
     VERDICTS,
-    Null,
     judge_crossover,
     judge_effect,
     judge_equivalence,
     judge_value,
 )
 from mplab.format.claim import LINKS, Claim, Verdict
-
-
-@dataclass(frozen=True)
-class ClaimFinding:
-    """The measured quantity of a claim in one group, with the verdict.
-
-    Attributes:
-        scenario, link, labels: the group; "" and () where the finding is about several.
-        metric: the metric; None if no scenario has values of it.
-        transport: the claim's transport; None without values.
-        baseline: the transport with the best value among those in the claim's ``against``; None without comparison.
-        unit: unit of ``estimate`` and ``interval``.
-        estimate: the quantity, such as a gain in percent; None without data, or if there is no crossover.
-        interval: 95 % interval of ``estimate`` (90 % for equivalence). None: it cannot be computed.
-        cells: numbers of cells of the transport and of the baseline.
-        values: number of values in these cells.
-        verdict: see `mplab.analysis.verdicts.judging`.
-        certain: the interval supports the verdict as a whole.
-        p: p of the test of ``null``; not corrected.
-        null: null hypothesis of the test; "" without a test.
-        missing: reason of ``no data``, or of ``not measurable here``.
-        p_corrected: p corrected for all findings of the run.
-        confirmed: ``certain`` also after the correction.
-    """
-
-    scenario: str
-    link: str
-    labels: Labels
-    metric: Metric | None
-    verdict: Verdict
-    transport: Series | None = None
-    baseline: Series | None = None
-    unit: str = ""
-    estimate: float | None = None
-    interval: Interval | None = None
-    cells: tuple[int, ...] = ()
-    values: int = 0
-    certain: bool = False
-    p: float | None = None
-    null: Null | str = ""
-    missing: str = ""
-    p_corrected: float | None = None
-    confirmed: bool = False
-
-    @property
-    def label_text(self) -> str:
-        """Return the values of the labels as text; "" without labels."""
-        return " · ".join(value for _, value in self.labels)
+from mplab.format.finding import ClaimFinding
 
 
 @dataclass(frozen=True)
@@ -118,13 +71,15 @@ def outcomes(analysis: Analysis) -> list[Outcome]:
     return [
         Outcome(
             claim,
-            tuple(
-                replace(finding, p_corrected=corrected.p, confirmed=corrected.confirmed)
-                for finding, corrected in zip(findings, corrections, strict=False)
-            ),
+            tuple(with_correction(finding, next(corrections)) for finding in findings),
         )
         for claim, findings in found
     ]
+
+
+def with_correction(finding: ClaimFinding, corrected: Correction) -> ClaimFinding:
+    """Return a finding with its corrected p."""
+    return finding.model_copy(update={"p_corrected": corrected.p, "confirmed": corrected.confirmed})
 
 
 def _over_all(claim: Claim, verdicts: Sequence[Verdict]) -> Verdict:
@@ -135,31 +90,30 @@ def _over_all(claim: Claim, verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def _findings(analysis: Analysis, estimator: Estimator, claim: Claim) -> Iterator[ClaimFinding]:
-    metric = estimator.metric(claim.metric)
     if claim.not_measurable:
-        yield ClaimFinding("", "", (), metric, "not measurable here", missing=claim.not_measurable)
+        yield ClaimFinding(verdict="not measurable here", missing=claim.not_measurable)
         return
     places = list(_places(analysis, estimator, claim))
     if not places:
-        lacking = "the run has no cell that the claim is about" if metric else f"no cell has a value of {claim.metric}"
-        yield ClaimFinding("", "", (), metric, "no data", missing=lacking)
+        known = estimator.metric(claim.metric)
+        lacking = "the run has no cell that the claim is about" if known else f"no cell has a value of {claim.metric}"
+        yield ClaimFinding(verdict="no data", missing=lacking)
     for place in places:
         yield _finding(estimator, claim, place)
     if places:
         scenarios = claim.scenarios or tuple(dict.fromkeys(place.scenario for place in places))
-        yield from _left_out(analysis, claim, scenarios, metric)
+        yield from _left_out(analysis, claim, scenarios)
 
 
-def _left_out(
-    analysis: Analysis, claim: Claim, scenarios: Sequence[str], metric: Metric | None
-) -> Iterator[ClaimFinding]:
+def _left_out(analysis: Analysis, claim: Claim, scenarios: Sequence[str]) -> Iterator[ClaimFinding]:
     """Yield a finding for each scenario of which the run leaves out conditions that the claim is about."""
     matrix, links = analysis.run.manifest.experiment.matrix, _links(analysis, claim)
     for scenario in scenarios:
         absent = [link for link in links if not matrix.has((scenario, claim.transport, link))]
         if absent:
             missing = f"{len(absent)} of {len(links)} link conditions are not in this run: {', '.join(absent)}"
-            yield ClaimFinding(scenario, absent[0] if len(absent) == 1 else "", (), metric, "no data", missing=missing)
+            link = absent[0] if len(absent) == 1 else ""
+            yield ClaimFinding(scenario=scenario, link=link, verdict="no data", missing=missing)
 
 
 def _links(analysis: Analysis, claim: Claim) -> list[str]:
@@ -170,7 +124,8 @@ def _places(analysis: Analysis, estimator: Estimator, claim: Claim) -> Iterator[
     """Yield the groups that a claim is about, in the order of the experiment file, whether they have values or not."""
     experiment = analysis.run.manifest.experiment
     links = _links(analysis, claim)
-    over_links = claim.kind == "correlation" or (claim.trend is not None and claim.trend.along == LINKS)
+    along_links = claim.trend is not None and claim.trend.along == LINKS
+    over_links = claim.kind == "correlation" or claim.of_pairs or along_links
     planned = {
         scenario: [link for link in links if experiment.matrix.has((scenario, claim.transport, link))]
         for scenario in _scenarios(analysis, estimator, claim)
@@ -225,29 +180,33 @@ def _merged(claim: Claim) -> set[str]:
 def _finding(estimator: Estimator, claim: Claim, place: Place) -> ClaimFinding:
     metric = estimator.metric(claim.metric)
     link = place.links[0] if len(place.links) == 1 else ""
-    finding = ClaimFinding(place.scenario, link, place.labels, metric, "no data")
+    group: dict[str, Any] = {"scenario": place.scenario, "link": link, "labels": dict(place.labels)}
     if metric is None:
-        return replace(finding, missing=f"no cell has a value of {claim.metric}")
+        return ClaimFinding(**group, verdict="no data", missing=f"no cell has a value of {claim.metric}")
     try:
         estimate = estimator.estimate(claim, metric, place)
     except UnmeasuredError as error:
-        return replace(finding, missing=str(error))
+        return ClaimFinding(**group, verdict="no data", missing=str(error))
     verdict, certain = _judged(claim, estimate)
     null, p = estimate.tests.get(verdict, ("", None))
-    return replace(
-        finding,
-        verdict=verdict,
-        certain=certain,
-        transport=estimate.transport,
-        baseline=estimate.baseline,
-        unit=estimate.unit,
-        estimate=estimate.value,
-        interval=estimate.interval,
+    interval = estimate.interval
+    return ClaimFinding(
+        **group,
+        against=estimate.baseline.transport.label if estimate.baseline is not None else None,
         cells=estimate.cells,
         values=estimate.values,
-        p=p,
+        unit=estimate.unit,
+        estimate=estimate.value,
+        interval=(_finite(interval.low), _finite(interval.high)) if interval is not None else None,
+        verdict=verdict,
+        certain=certain,
         null=null if p is not None else "",
+        p=p,
     )
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None
 
 
 def _judged(claim: Claim, estimate: ClaimEstimate) -> tuple[Verdict, bool]:

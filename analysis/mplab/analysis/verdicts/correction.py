@@ -18,7 +18,7 @@ LEVEL = 0.05
 
 
 class Tested(Protocol):
-    """A finding on a claim: `mplab.analysis.verdicts.claims.ClaimFinding`, or its entry in ``summary.json``."""
+    """A finding on a claim, such as `mplab.format.finding.ClaimFinding`."""
 
     @property
     def p(self) -> float | None:

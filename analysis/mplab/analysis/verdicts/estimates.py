@@ -6,14 +6,16 @@ All intervals are expanded percentile intervals of a bootstrap in which the cell
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
 from typing import TypeAlias
 
 import numpy as np
 
 from mplab.analysis.metric import Labels, Metric, in_unit, label_sort_key
-from mplab.analysis.statistics.effects import CONFIDENCE, Interval, Sample, seed_of
+from mplab.analysis.statistics.effects import CONFIDENCE, MIN_FOR_INTERVAL, RESAMPLES, Interval, Sample, seed_of
 from mplab.analysis.statistics.equivalence import CONFIDENCE as EQUIVALENCE
 from mplab.analysis.statistics.resampling import cell_statistic, draws, least_p, percentile_interval, resampled, tail
 from mplab.analysis.statistics.summaries import Analysis, Group, Series
@@ -44,7 +46,7 @@ class Place:
 
 @dataclass(frozen=True)
 class ClaimEstimate:
-    """The quantity of a claim in one group; see `mplab.analysis.verdicts.claims.ClaimFinding`.
+    """The quantity of a claim in one group; see `mplab.format.finding.ClaimFinding`.
 
     ``opposite``: the transport is worse at the first point of a trend and better at the last one.
     """
@@ -138,6 +140,8 @@ class Estimator:
             return self._correlation(claim, metric, place)
         if claim.trend is not None:
             return self._trend(claim, metric, place)
+        if claim.of_pairs:
+            return self._paired(claim, metric, place)
         mine = self._sample(claim, metric, (place.scenario, place.links[0]), claim.transport, place.labels)
         if claim.kind in ("gain", "no_difference"):
             others = self._others(claim, metric, (place.scenario, place.links[0]), place.labels)
@@ -222,10 +226,10 @@ class Estimator:
             raise UnmeasuredError(f"no cell has a value of {claim.other_metric}")
         pairs: list[tuple[float, float]] = []
         series = None
-        for link in place.links:
-            mine = self._sample(claim, metric, (place.scenario, link), claim.transport, place.labels)
+        for link, transport in product(place.links, (claim.transport, *claim.other_transports)):
+            mine = self._sample(claim, metric, (place.scenario, link), transport, place.labels)
             with_labels = tuple(item for item in place.labels if item[0] in other.labels)
-            second = self._sample(claim, other, (place.scenario, link), claim.transport, with_labels)
+            second = self._sample(claim, other, (place.scenario, link), transport, with_labels)
             series = series or mine.series
             for cell in mine.by_cell:
                 if cell in second.by_cell:
@@ -245,6 +249,34 @@ class Estimator:
         tests = _tests_of_effect(value, drawn, bounds, least_p(len(pairs)))
         interval = percentile_interval(drawn, len(pairs))
         return ClaimEstimate(value, interval, bounds, "", series, None, (len(pairs),), len(pairs), tests)
+
+    def _paired(self, claim: Claim, metric: Metric, place: Place) -> ClaimEstimate:
+        """Return the relative difference of pairs, or the share of better pairs, over all link conditions of a place.
+
+        The cells of a pair are of one block and link condition. A resample draws pairs.
+        """
+        of_pair = partial(_is_better, metric) if claim.kind == "share" else _relative_difference
+        by_pair: dict[str, tuple[float, ...]] = {}
+        series: list[tuple[Series, Series]] = []
+        for link in place.links:
+            before = len(by_pair)
+            for group in self._groups.get((place.scenario, link, metric.name), ()):
+                mine, other = group.of(claim.transport), group.of(claim.against[0])
+                if mine is not None and other is not None and _is_about(claim, group.labels, place.labels):
+                    series.append((mine, other))
+                    for cell, values in _pairs(mine, other, of_pair):
+                        by_pair[cell] = (*by_pair.get(cell, ()), *values)
+            if len(by_pair) == before:
+                group_name = " · ".join((place.scenario, link, *(value for _, value in place.labels)))
+                raise UnmeasuredError(f"no block has values of {claim.transport} and {claim.against[0]} ({group_name})")
+        pairs, seed = list(by_pair.values()), self._seed("pairs", place, metric.name, claim.transport)
+        if claim.kind == "share":
+            value, drawn = cell_statistic(pairs, "mean"), _better_shares(pairs, seed)
+        else:
+            value, drawn = cell_statistic(pairs, claim.statistic), draws(pairs, claim.statistic, seed)
+        mine, other = series[0]
+        estimate = _valued(claim, replace(metric, unit="%"), _Sample(mine, by_pair, value, drawn), self._preferences)
+        return replace(estimate, baseline=other, cells=(len(pairs), len(pairs)))
 
     def _others(self, claim: Claim, metric: Metric, where: tuple[str, str], labels: Labels) -> list[_Sample]:
         there = (claim.against_scenario or where[0], claim.against_link or where[1])
@@ -312,6 +344,50 @@ def _valued(claim: Claim, metric: Metric, mine: _Sample, preferences: SmallestEf
     tests = _tests_of_range(value, drawn, bounds, least_p(mine.n))
     series, interval = mine.series, percentile_interval(drawn, mine.n)
     return ClaimEstimate(value, interval, bounds, unit, series, None, (mine.n,), mine.values, tests)
+
+
+def _pairs(
+    mine: Series, other: Series, of_pair: Callable[[float, float], float]
+) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """Yield (cell, quantity of each pair) for each cell whose block has a cell of the other transport as well.
+
+    Values of cells with several repetitions form pairs by the number of the repetition.
+    """
+    references = {(value.block, repeat): number for value in other.values for repeat, number in value.numbered}
+    for value in mine.values:
+        both = [(number, references.get((value.block, repeat))) for repeat, number in value.numbered]
+        if quantities := tuple(of_pair(own, reference) for own, reference in both if reference is not None):
+            yield value.cell, quantities
+
+
+def _relative_difference(value: float, reference: float) -> float:
+    """Return |value − reference| / reference in percent.
+
+    Raises:
+        UnmeasuredError: the reference is not positive.
+    """
+    if reference <= 0:
+        raise UnmeasuredError(f"a reference has the value {reference:g}: there is no relative difference")
+    return 100 * abs(value - reference) / reference
+
+
+def _is_better(metric: Metric, value: float, reference: float) -> float:
+    """Return 100 if a value is better than the reference, else 0: a share in percent."""
+    return 100.0 * (value > reference if metric.better == "higher" else value < reference)
+
+
+def _better_shares(pairs: Sequence[Sequence[float]], seed: int) -> Sample | None:
+    """Return draws of the share of better pairs, percent; None for fewer than three pairs.
+
+    They are from the posterior with Jeffreys' prior (Brown, Cai & DasGupta 2001), whose interval has a width even if
+    all pairs agree; that of a bootstrap has none then. A pair with several values counts with their mean.
+    """
+    n = len(pairs)
+    if n < MIN_FOR_INTERVAL:
+        return None
+    better = n * cell_statistic(pairs, "mean") / 100
+    drawn: Sample = 100 * np.random.default_rng(seed).beta(better + 0.5, n - better + 0.5, RESAMPLES)
+    return drawn
 
 
 def _effect(quantity: _Quantity) -> ClaimEstimate:

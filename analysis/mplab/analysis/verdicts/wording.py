@@ -1,13 +1,12 @@
 """Write claims and their findings as text, for the page, for CSV files and for the terminal."""
 
-import math
 from collections.abc import Sequence
 
 from mplab.analysis.text import DASH, number
-from mplab.analysis.verdicts.claims import ClaimFinding
 from mplab.analysis.verdicts.judging import ALL_VERDICTS, VERDICTS, tolerance
 from mplab.format.claim import Claim, ClaimedRange
 from mplab.format.experiment import SmallestEffect
+from mplab.format.finding import ClaimFinding
 
 _KINDS = {
     "gain": "gain",
@@ -17,11 +16,14 @@ _KINDS = {
     "trend": "change",
     "correlation": "correlation",
 }
+_OF_PAIRS = {"value": "relative difference", "share": "share of better pairs"}
 _FORMS = {"change": "change", "flat": "no change, margin", "crossover": "crossover at"}
 
 
 def kind_words(claim: Claim) -> str:
     """Return the quantity of a claim as text: ``gain``, ``change``."""
+    if claim.of_pairs:
+        return _OF_PAIRS[claim.kind]
     return _FORMS[claim.trend.form] if claim.trend is not None else _KINDS[claim.kind]
 
 
@@ -61,7 +63,7 @@ def interval_words(finding: ClaimFinding) -> str:
     """Return the interval of a finding; infinite ends are ``none`` (a crossover that does not exist)."""
     if finding.interval is None:
         return DASH
-    return " … ".join(_amount(finding, end) for end in (finding.interval.low, finding.interval.high))
+    return " … ".join("none" if end is None else _amount(finding, end) for end in finding.interval)
 
 
 def interval_note(without: int, verdicts: Sequence[str]) -> str:
@@ -77,11 +79,7 @@ def interval_note(without: int, verdicts: Sequence[str]) -> str:
     return "no interval" if without == measured else f"{without} of {measured} without interval"
 
 
-def _amount(finding: ClaimFinding, value: float | None) -> str:
-    if value is None:
-        return DASH
-    if math.isinf(value):
-        return "none"
+def _amount(finding: ClaimFinding, value: float) -> str:
     return f"{value:.1f}".replace("-", "−") if finding.unit == "%" else number(value)
 
 

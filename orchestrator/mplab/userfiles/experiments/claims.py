@@ -1,5 +1,6 @@
 """Claims of an experiment file: the model, and the conversion to the form in manifest.json."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -41,11 +42,12 @@ def parse_change(value: object) -> ClaimedRange:
 
 
 def parse_share(value: object) -> ClaimedRange:
-    """Parse a claimed share: as `parse_percent_range`, from 0 to 100 %. Raises ValueError."""
+    """Parse a claimed share: as `parse_percent_range`, from 0 to 100 %, but not the whole range. Raises ValueError."""
     claimed = parse_percent_range(value)
     for end in (claimed.number, *(() if claimed.number is not None else (claimed.low, claimed.high))):
         if end is not None and not 0 <= end <= 100:
             raise ValueError(f"share {end:g} %: from 0 % to 100 % is possible")
+    _refuse_all_of(claimed, 0, 100)
     return claimed
 
 
@@ -63,7 +65,18 @@ def parse_correlation(value: object) -> ClaimedRange:
     ends = (claimed.number, claimed.low, claimed.high) if claimed.number is None else (claimed.number,)
     if claimed.unit or any(end is not None and abs(end) > 1 for end in ends):
         raise ValueError(f"correlation {show(value)}: numbers from -1 to 1 are needed, without unit")
+    _refuse_all_of(claimed, -1, 1)
     return claimed
+
+
+def _refuse_all_of(claimed: ClaimedRange, low: float, high: float = math.inf) -> None:
+    """Raise ValueError if a range contains all possible numbers, from ``low`` to ``high``."""
+    if claimed.number is None and _low(claimed) <= low and (math.inf if claimed.high is None else claimed.high) >= high:
+        raise ValueError("the range contains all possible numbers, so that the claim cannot be wrong")
+
+
+def _low(claimed: ClaimedRange) -> float:
+    return -math.inf if claimed.low is None else claimed.low
 
 
 def _parse(value: object, *, percent: bool) -> ClaimedRange:
@@ -178,10 +191,14 @@ class TrendFile(FileModel):
 
 
 class CorrelationFile(FileModel):
-    """Correlation of the claim's metric with another metric, over the cells of the transport."""
+    """Correlation of the claim's metric with another metric, over the cells of one or several transports."""
 
     metric: str = Field(min_length=1, description="Name of the other metric.")
     r: Coefficient = Field(description="Pearson's coefficient: a number, or its smallest and largest value.")
+    transports: tuple[str, ...] = Field(
+        (),
+        description="Labels of further transports whose cells count, such as the same one with other options.",
+    )
 
 
 class ClaimFile(FileModel):
@@ -213,12 +230,21 @@ class ClaimFile(FileModel):
     no_difference: Annotated[Percent, Field(gt=0)] | None = Field(
         None, description="Margin of an equivalence with the best of 'against', relative to its value."
     )
-    value: ClaimedValue | None = Field(None, description="Value of the metric, with its unit.")
-    share: ClaimedShare | None = Field(None, description="Value of a metric in percent of a whole.")
+    value: ClaimedValue | None = Field(
+        None,
+        description="Value of the metric, with its unit. With 'against': relative difference of pairs, in percent.",
+    )
+    share: ClaimedShare | None = Field(
+        None,
+        description="Value of a metric in percent of a whole. With 'against': share of the pairs in which 'transport' "
+        "is better.",
+    )
     trend: TrendFile | None = Field(None, description="Trend over link conditions, or over the values of a label.")
     correlation: CorrelationFile | None = Field(None, description="Correlation with another metric.")
     against: tuple[str, ...] = Field(
-        (), description="Labels of the transports that it is compared with; the best of them counts."
+        (),
+        description="Labels of the transports that it is compared with; the best of them counts. With 'value' or "
+        "'share': the transport whose cell of the same block forms the pair.",
     )
     against_link: str = Field(
         "",
@@ -271,10 +297,15 @@ class ClaimFile(FileModel):
         if compares or crosses:
             if not self.against:
                 yield "'against' is missing: at least one transport"
+        elif self.against and (self.value is not None or self.share is not None):
+            yield from self._problems_of_pairs()
         elif self.against or self.against_link or self.against_scenario:
-            yield "'against' is only for gain, no_difference and crossover"
+            yield "'against' is only for gain, no_difference, value, share and crossover"
         if len(set(self.against)) < len(self.against):
             yield "'against' names a transport twice"
+        counted = (self.transport, *(self.correlation.transports if self.correlation is not None else ()))
+        if len(set(counted)) < len(counted):
+            yield "'correlation' counts a transport twice"
         if self.transport in self.against and not (self.against_link or self.against_scenario):
             yield (
                 "'against' names the claim's own transport: that needs 'against_link' or 'against_scenario', another "
@@ -289,6 +320,17 @@ class ClaimFile(FileModel):
             and not _WILD & {*self.links[0]}
         ):
             yield "a trend along links needs two link conditions or more"
+
+    def _problems_of_pairs(self) -> Iterator[str]:
+        if len(self.against) > 1 or self.against_link or self.against_scenario:
+            yield "pairs need one transport in 'against', and neither 'against_link' nor 'against_scenario'"
+        if self.value is None:
+            return
+        if self.value.unit != "%":
+            yield f"with 'against', 'value' is a relative difference in percent, not in {self.value.unit or 'no unit'}"
+        if (_low(self.value) if self.value.number is None else self.value.number) < 0:
+            yield "a relative difference of pairs has no sign: 'value' must be 0 % or more"
+        _refuse_all_of(self.value, 0)
 
 
 def links_of(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -328,6 +370,7 @@ def claim_of(file: ClaimFile, links: Sequence[str], place: str) -> Claim:
         claimed=claimed,
         trend=trend,
         other_metric=file.correlation.metric if file.correlation is not None else "",
+        other_transports=file.correlation.transports if file.correlation is not None else (),
         against=file.against,
         against_link=file.against_link,
         against_scenario=file.against_scenario,

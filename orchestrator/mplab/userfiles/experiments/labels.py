@@ -54,6 +54,9 @@ def _check_claims(checker: Checker, file: ExperimentFile, names: Names) -> None:
             if name := getattr(claim, key):
                 _check_label(checker, (*path, key), kind, name, known)
         _check_labels(checker, (*path, "against"), "transport label", claim.against, names.transports)
+        if claim.correlation is not None:
+            others, key_path = claim.correlation.transports, (*path, "correlation", "transports")
+            _check_labels(checker, key_path, "transport label", others, names.transports)
         _check_labels(checker, (*path, "scenarios"), "scenario label", claim.scenarios, names.scenarios)
         for position, pattern in enumerate(claim.links):
             if not links_of((pattern,), names.links):

@@ -74,6 +74,7 @@ class RowFile(FileModel):
     figures: dict[str, str] = Field(
         {}, description="Figures of ours in its shape: name → pattern of the names of its drawings."
     )
+    answer: str = Field("", description="Our numbers, for a row that needs no run, such as lines of code.")
     differs: str = Field("", description="Differences from the paper's conditions.")
     missing: str = Field("", description="Missing piece without which the row, or a part of it, cannot be repeated.")
     cannot: str = Field("", description="Reason why a lab cannot repeat the row.")
@@ -84,8 +85,10 @@ class RowFile(FileModel):
     def _one_state(self) -> Self:
         if self.cannot and (self.experiment or self.missing):
             raise ValueError("'cannot' excludes 'experiment' and 'missing'")
-        if not (self.cannot or self.experiment or self.missing):
-            raise ValueError("'experiment', 'missing' or 'cannot' is needed")
+        if self.answer and (self.experiment or self.missing or self.cannot):
+            raise ValueError("'answer' excludes 'experiment', 'missing' and 'cannot'")
+        if not (self.cannot or self.experiment or self.missing or self.answer):
+            raise ValueError("'experiment', 'answer', 'missing' or 'cannot' is needed")
         if (self.figures or self.also) and not self.experiment:
             raise ValueError(f"'{'figures' if self.figures else 'also'}' needs 'experiment'")
         return self

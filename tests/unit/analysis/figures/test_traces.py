@@ -13,16 +13,21 @@ from mplab.analysis.errors import FigureError, NotARunError, ProgramMissingError
 from mplab.analysis.figures.catalog import LeftOut, catalog, draw, figures, load, write_figures
 from mplab.analysis.figures.run_traces import CellTrace, Traces, traces_in, traces_of
 from mplab.analysis.figures.shapes.connection import PlottedConnection
+from mplab.analysis.figures.shapes.table import MOST_ROWS
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.figures.traces.ack_sizes import values as ack_sizes
+from mplab.analysis.figures.traces.app_traffic import values as app_traffic
 from mplab.analysis.figures.traces.bytes_over_time import curves, sent_again
 from mplab.analysis.figures.traces.cellular_fraction import values as cellular_fraction
 from mplab.analysis.figures.traces.initial_share import values as initial_share
 from mplab.analysis.figures.traces.overhead import values as overhead
 from mplab.analysis.figures.traces.packet_raster import packets
 from mplab.analysis.figures.traces.positions import values as positions
+from mplab.analysis.figures.traces.reinjection_causes import values as reinjection_causes
 from mplab.analysis.figures.traces.rtt_over_time import samples
+from mplab.analysis.figures.traces.subflow_count import values as subflow_count
 from mplab.analysis.figures.traces.throughput_by_size import values as throughput_by_size
+from mplab.analysis.figures.traces.unused_subflows import values as unused_subflows
 from mplab.analysis.figures.traces.waterfall import shares
 from mplab.analysis.figures.traces.wifi_and_cellular import values as wifi_and_cellular
 from mplab.analysis.figures.traces.window import windows
@@ -144,6 +149,7 @@ def test_cells_can_be_chosen(synthetic: Callable[..., Synthetic]) -> None:
 
 
 def rows_of(tmp_path: Path, **tables: list[made_up.Row]) -> Traces:
+    tmp_path.mkdir(exist_ok=True)
     for name in SCHEMAS:
         frame = made_up.frame(name, tables.get(name, []))
         frame.write_parquet(tmp_path / f"{name}.parquet", metadata={VERSION_KEY: str(VERSION)})
@@ -168,6 +174,48 @@ def test_positions_are_fractions_of_the_connections_life(tmp_path: Path) -> None
     again = [{"connection_id": 0, "time_ns": 2_500_000_000}, {"connection_id": 7, "time_ns": 1}]
     fractions = positions(rows_of(tmp_path, connections=[TWO], reinjections=again))
     assert fractions.select("variant", "value").rows() == [("reinjections", 0.25)]
+
+
+def of_numbers(frame: pl.DataFrame) -> tuple[object, ...]:
+    (row,) = frame.drop("scenario", "link", "transport").iter_rows()
+    return row
+
+
+def test_tables_have_counts_and_shares(tmp_path: Path) -> None:
+    connections = [TWO | {"connection_id": number, "subflows": number} for number in range(1, 6)]
+    facts: made_up.Row = {"role": "additional", "established": True}
+    kinds: list[tuple[int, bool, made_up.Row]] = [
+        *((number, number == 2, {}) for number in range(2, 6)),
+        (2, False, {"role": "initial"}),
+        (3, False, {"established": False}),
+        (9, False, {}),
+    ]
+    subflows = [
+        facts | {"connection_id": connection, "subflow_id": 1, "used": used} | more for connection, used, more in kinds
+    ]
+    causes = ("window", "window", "rto", "closed")
+    reinjections = [{"connection_id": 2, "direction": "down", "cause": cause} for cause in causes]
+    traces = rows_of(tmp_path, connections=connections, subflows=subflows, reinjections=reinjections)
+    assert of_numbers(subflow_count(traces)) == (5, 0.2, 0.2, 0.2, 0.2, 0.2)
+    assert of_numbers(unused_subflows(traces)) == (4, 3, 0.75)
+    assert of_numbers(reinjection_causes(traces)) == (4, 0.5, 0.25, 0.25, 0.0)
+
+
+def test_traffic_is_the_mean_over_cells_also_over_those_without_connections(tmp_path: Path) -> None:
+    opened = {"kind": "tcp", "syn_seen": True, "bytes_up": 100}
+    connections = [opened | {"connection_id": number, "bytes_down": 1000 * number} for number in (1, 2)]
+    (busy,) = rows_of(tmp_path / "a", connections=[*connections, opened | {"syn_seen": False}]).traces
+    (idle,) = rows_of(tmp_path / "b").traces
+    cells = [replace(cell, scenario="app", link="here", transport="tcp") for cell in (busy, idle)]
+    assert of_numbers(app_traffic(Traces(tuple(cells), ()))) == (1.0, 100.0, 1500.0, 2)
+
+
+def test_long_tables_go_on_further_pages(tmp_path: Path) -> None:
+    (cell,) = rows_of(tmp_path, connections=[{"kind": "tcp", "syn_seen": True, "bytes_up": 1, "bytes_down": 2}]).traces
+    cells = [replace(cell, scenario=f"app-{number}") for number in range(MOST_ROWS + 1)]
+    drawings, _ = drawn(Traces(tuple(cells), ()), "app-traffic")
+    assert [len(drawings[stem].rows) for stem in ("app-traffic", "app-traffic-2")] == [MOST_ROWS, 1]
+    assert "app-7" in drawings["app-traffic"].svg
 
 
 def test_acknowledgements_weigh_their_bytes(tmp_path: Path) -> None:

@@ -63,6 +63,16 @@ DIRECTIONS = [
     | {"hole_bytes": 100, "rtt_samples": 9, "rtt_mean_ms": 0.1},
     {"connection_id": 1, "subflow_id": 1, "level": "tcp", "direction": "up", "retransmitted_bytes": 0}
     | {"hole_bytes": 0, "rtt_samples": 3, "rtt_mean_ms": 75.0},
+    *(
+        {"connection_id": number, "subflow_id": -1, "level": "mptcp", "direction": direction}
+        | {"window_mean": 1000.0 * window, "flight_mean": 1000.0 * flight}
+        for number, direction, window, flight in (
+            (0, "up", 70, 1),
+            (0, "down", 70, 2),
+            (1, "up", 50, 3),
+            (1, "down", 60, 8),
+        )
+    ),
 ]
 
 
@@ -88,6 +98,7 @@ def test_planted_values_are_found() -> None:
             "reinjected_bytes down": 0.3,
             "reinjected_share up": 0.0,
             "reinjected_share down": 3.0,
+            "free_window": 42.0,
             "retransmitting_connections up": 0.0,
             "retransmitting_connections down": 50.0,
             "reinjecting_connections up": 0.0,

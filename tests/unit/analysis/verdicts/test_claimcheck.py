@@ -46,6 +46,10 @@ def check(folder: Path, claim: str) -> None:
             "metric: network_share, against: [sptcp-wifi, sptcp-lte], gain: 5 %",
             "network_share has no better side: 'against' must name one transport, not 2",
         ),
+        (
+            "metric: network_share, against: [sptcp-wifi], share: 20 %",
+            "the share of better pairs needs a metric with a better side; network_share has none",
+        ),
         ("metric: download_time, correlation: {metric: goodputt, r: 0.5}", "unknown metric 'goodputt'"),
     ],
 )
@@ -62,6 +66,8 @@ def test_a_claim_without_possible_values_is_refused(tmp_path: Path, claim: str, 
         "metric: network_share, share: 69 %, labels: {network: [wifi]}",
         "metric: both_paths_used, against: [mptcp], against_scenario: udp-jitter, scenarios: [download], gain: better",
         "metric: download_time, trend: {change: rising, along: size}",
+        "metric: download_time, against: [sptcp-wifi], share: 20 %",
+        "metric: download_time, against: [sptcp-wifi], value: 60 %",
         "not_measurable: there is no meter",
     ],
 )

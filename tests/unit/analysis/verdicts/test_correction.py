@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from mplab.analysis.results.reported import SummaryClaimFinding
 from mplab.analysis.verdicts.correction import correct
+from mplab.format.finding import ClaimFinding
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,7 @@ def test_an_uncertain_verdict_stays_uncertain() -> None:
 
 
 def test_entries_of_summaries_of_several_runs_can_be_corrected() -> None:
-    entries = [
-        SummaryClaimFinding(verdict="contradicted", certain=True, p=p, null="inside the range") for p in (0.001, 0.2)
-    ]
+    entries = [ClaimFinding(verdict="contradicted", certain=True, p=p, null="inside the range") for p in (0.001, 0.2)]
     assert [one.confirmed for one in correct(entries)] == [True, False]
 
 

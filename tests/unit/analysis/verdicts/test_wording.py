@@ -23,6 +23,18 @@ def test_one_number_is_shown_with_its_tolerance(kind: ClaimKind, claimed: Claime
 
 
 @pytest.mark.parametrize(
+    ("kind", "claimed", "words"),
+    [
+        ("value", parse_value_range("60 %"), "relative difference 60 % ± 6"),
+        ("share", parse_share(["10 %", "30 %"]), "share of better pairs 10 to 30 %"),
+    ],
+)
+def test_claims_about_pairs_name_their_quantity(kind: ClaimKind, claimed: ClaimedRange, words: str) -> None:
+    claim = Claim(text="a claim", kind=kind, claimed=claimed, against=("sptcp-wifi",))
+    assert claimed_words(claim, SmallestEffect()) == words
+
+
+@pytest.mark.parametrize(
     ("without", "verdicts", "note"),
     [
         (0, ["as claimed"], ""),

@@ -1,40 +1,40 @@
-"""Plot the shares of connections by their number of subflows."""
-
-from collections.abc import Mapping, Sequence
+"""List the shares of connections by their number of subflows."""
 
 import polars as pl
 
 from mplab.analysis.figures.kinds import TraceFigure
-from mplab.analysis.figures.run_traces import MPTCP
-from mplab.analysis.figures.shapes.bars import Bars
-from mplab.format.palette import BLUE, GREY, OLIVE, PURPLE, SKY, VERMILION
+from mplab.analysis.figures.run_traces import MPTCP, Traces
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.figures.shapes.table import KEYS, NumberTable
 
 MOST = 4
-COLOURS = (GREY, SKY, BLUE, OLIVE, VERMILION, PURPLE)
 
 
-def look(parts: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-    """Return number of subflows → title and colour."""
-    return {part: (f"{part} subflows" if part != "1" else "1 subflow", COLOURS[i]) for i, part in enumerate(parts)}
+def values(traces: Traces) -> pl.DataFrame:
+    """Return the number of Multipath TCP connections, and their shares by the number of subflows, 1 … `MOST`, more."""
+    pooled = traces.pooled("connections", "subflows", where=MPTCP)
+    if pooled.is_empty():
+        return pooled
+    of_number = {str(number): pl.col("subflows") == number for number in range(1, MOST + 1)}
+    shares = {**of_number, "more": pl.col("subflows") > MOST}
+    return pooled.group_by(KEYS, maintain_order=True).agg(
+        pl.len().alias("connections"), *(chosen.mean().alias(name) for name, chosen in shares.items())
+    )
 
 
 FIGURE = TraceFigure(
     order=53,
-    shape=Bars(
+    shape=NumberTable(
         title="Subflows per connection",
         paper="baerts2015 table 5.1",
-        axis_title="Share of Multipath TCP connections",
         caption="Established subflows in the whole life of a connection, not at the same time.",
-        values=lambda traces: traces.pooled(
-            "connections",
-            pl.when(pl.col("subflows") > MOST)
-            .then(pl.lit(f"over {MOST}"))
-            .otherwise(pl.col("subflows").cast(pl.String))
-            .alias("part"),
-            pl.lit(1).alias("amount"),
-            where=MPTCP,
-        ),
-        look=look,
+        columns={
+            "connections": Axis("Connections"),
+            "1": Axis("1 subflow", "share"),
+            **{str(number): Axis(f"{number} subflows", "share") for number in range(2, MOST + 1)},
+            "more": Axis(f"over {MOST}", "share"),
+        },
+        values=values,
         nothing="there is no Multipath TCP connection",
     ),
 )

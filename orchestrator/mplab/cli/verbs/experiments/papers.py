@@ -215,6 +215,6 @@ def _parts(names: list[str] | None, *, quick: bool, part_time: str, runs: Path, 
     catalogue = load_catalogue()
     rows = catalogue.chosen(tuple(names or ()))
     if not any(row.experiment for row in rows):
-        reasons = "; ".join(f"{row.id}: {row.missing or row.cannot}" for row in rows[:5])
+        reasons = "; ".join(f"{row.id}: {row.missing or row.cannot or 'it needs no run'}" for row in rows[:5])
         raise InputError(f"no experiment of ours repeats these figures: {reasons}")
     return plan_parts(catalogue, rows, _form(quick=quick), folder, runs=runs, part_s=part_s)
