@@ -20,7 +20,7 @@ func (e *Engine) tellData(h *half, seg *tcp.Segment, lo, hi uint64, original *Su
 	if e.observer != nil {
 		e.observer.Data(s, int(h.dir), e.nowNS, lo-d.origin, hi-d.origin, original)
 	}
-	if e.options.Payload != nil && original == nil {
+	if e.options.Payload != nil && original == nil && (seg != nil || s.Conn.payloadAsked) {
 		e.tellPayload(s, h.dir, seg, lo-d.origin, hi-lo, lo+e.shift)
 	}
 }

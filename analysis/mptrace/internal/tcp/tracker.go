@@ -45,6 +45,7 @@ type Tracker struct {
 	serial  uint64
 
 	blocks [8]packet.SACKBlock // scratch
+	routes [routes]route       // of Fast
 }
 
 // NewTracker returns a tracker.
@@ -107,6 +108,9 @@ func (t *Tracker) Add(p *packet.Packet, seg *Segment) {
 		f.opened = f.Established()
 	}
 	seg.Established = f.opened
+	if f.queue == active && p.Quirks&packet.IPv6 == 0 {
+		t.remember(p, f, dir)
+	}
 }
 
 // reset sets *seg to a new segment. It writes pointers only if they change,
@@ -150,6 +154,7 @@ func (t *Tracker) begin(p *packet.Packet) *Flow {
 func (t *Tracker) end(f *Flow) {
 	t.queues[f.queue].Remove(f)
 	t.table.remove(f)
+	t.unroute(f)
 	if t.last == f {
 		t.last = nil
 	}
