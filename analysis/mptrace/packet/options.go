@@ -47,6 +47,9 @@ func (p *Packet) parse(b []byte) {
 		p.Has = HasTimestamps
 		b = b[12:]
 	}
+	if len(b) >= 6 && b[0] == optionNOP && b[1] == optionNOP && b[2] == optionMPTCP {
+		b = b[2:]
+	}
 	if len(b) >= 4 && b[0] == optionMPTCP {
 		switch head := binary.BigEndian.Uint32(b); {
 		case head == DSSMap64Alone && len(b) >= 26:

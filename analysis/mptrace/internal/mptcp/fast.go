@@ -20,14 +20,19 @@ func (e *Engine) Fast(st *tcp.Step, ip []byte) bool {
 	}
 	c, dir := s.Conn, (st.Dir^s.turn)&1
 	side, h := &s.side[dir], s.half[dir]
-	if (st.Window == 0) != side.zeroWindow || h == nil || c.plain || c.fallback != noNote || st.DSS == 0 || h.signals == 0 {
+	if (st.Window == 0) != side.zeroWindow || st.Hi > st.Lo && !side.carried ||
+		st.HasData && e.options.Payload != nil && (!c.payloadAsked || c.payload != nil) {
 		return false
 	}
-	if st.HasData && e.options.Payload != nil && (!c.payloadAsked || c.payload != nil) {
+	if c.plain {
+		return e.fastPlain(s, dir, st)
+	}
+	if h == nil || c.fallback != noNote || st.DSS == 0 || h.signals == 0 {
 		return false
 	}
+	signal := ip[st.DSSAt:]
 	if st.DSS&packet.DSSMap != 0 {
-		raw := (*[14]byte)(ip[64:78])
+		raw := (*[14]byte)(signal[12:26])
 		repeats := binary.LittleEndian.Uint64(raw[0:8]) == h.lastDSN && binary.LittleEndian.Uint64(raw[6:14]) == h.lastRest
 		if (!repeats || h.lastRest == 0) && !h.continues(st, raw) {
 			return false
@@ -36,22 +41,13 @@ func (e *Engine) Fast(st *tcp.Step, ip []byte) bool {
 	d, now := h.data, st.TimeNS
 	if st.Hi > st.Lo {
 		n := len(h.maps)
-		if n == 0 || !side.carried || !h.maps[n-1].holds(st.Lo, st.Hi) {
+		if n == 0 || !h.maps[n-1].holds(st.Lo, st.Hi) {
 			return false
 		}
 	}
-	e.nowNS = now
-	if now > c.lastNS {
-		c.lastNS = now
-	}
-	side.heardNS, s.progressNS = now, now
+	e.heardFast(s, dir, st)
 	h.signals++
-	if st.Hi > st.Lo {
-		if r := side.rate; r != nil && r.add(now, st.Hi-st.Lo) {
-			e.rateRow(c, s.ID, tables.LevelTCP, dir, r)
-		}
-	}
-	if ack := binary.BigEndian.Uint64(ip[56:64]); !d.repeats(ack, st.Window) {
+	if ack := binary.BigEndian.Uint64(signal[4:12]); !d.repeats(ack, st.Window) {
 		e.takeDataAck(h, ack, true, st.Window)
 	}
 	if st.Hi == st.Lo {
@@ -78,6 +74,39 @@ func (e *Engine) Fast(st *tcp.Step, ip []byte) bool {
 		e.rateRow(c, tables.NoSubflow, tables.LevelMPTCP, h.dir, &d.rate)
 	}
 	return true
+}
+
+// fastPlain is Fast for a connection without MPTCP.
+func (e *Engine) fastPlain(s *Sub, dir uint8, st *tcp.Step) bool {
+	if st.DSS != 0 || s.syn != synWhole && !s.Conn.MPTCP {
+		return false
+	}
+	e.heardFast(s, dir, st)
+	if e.listening {
+		if st.Hi > st.Lo {
+			e.tellPlainData(s, dir, nil, span(st.Lo, st.Hi), s.origin(dir, st.Lo), nil)
+		}
+		e.tellPlainACK(s, dir, st.Ack, st.Window)
+	}
+	return true
+}
+
+// heardFast records that a side was heard.
+func (e *Engine) heardFast(s *Sub, dir uint8, st *tcp.Step) {
+	now, c, side := st.TimeNS, s.Conn, &s.side[dir]
+	e.nowNS = now
+	if now > c.lastNS {
+		c.lastNS = now
+	}
+	side.heardNS = now
+	if st.Progress() {
+		s.progressNS = now
+	}
+	if st.Hi > st.Lo {
+		if r := side.rate; r != nil && r.add(now, st.Hi-st.Lo) {
+			e.rateRow(c, s.ID, tables.LevelTCP, dir, r)
+		}
+	}
 }
 
 // continues takes a mapping that continues the last one, and reports whether it

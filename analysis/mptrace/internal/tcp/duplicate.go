@@ -45,6 +45,17 @@ func (r *recent) add(p *packet.Packet) {
 	i.payload, i.flags = p.Payload, p.Flags
 }
 
+// resembles reports whether a packet without payload can be a copy of a recent
+// one.
+func (r *recent) resembles(seqAck uint64, id uint16) bool {
+	for k := range r.packets {
+		if i := &r.packets[k]; i.seqAck == seqAck && i.id == id {
+			return true
+		}
+	}
+	return false
+}
+
 func pair(high, low uint32) uint64 { return uint64(high)<<32 | uint64(low) }
 
 // doubled reports whether the capture may contain packets of a direction twice.

@@ -6,18 +6,20 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// Step describes a segment that the fast path processed: all of its payload is
-// new and next in order, or it acknowledges new data, or both. Its fields have
-// the meaning of those of [Segment].
+// Step describes a segment that the fast path processed. All of its payload is
+// new and next in order. Its fields have the meaning of those of [Segment].
 type Step struct {
 	Flow    *Flow
 	TimeNS  int64
 	Lo, Hi  uint64
-	Acked   uint32
+	Ack     uint64
 	Window  uint32
 	Dir     uint8
 	DSS     packet.DSSFlag // 0, DSSAck|DSSAck64, or both with DSSMap|DSSMap64
+	DSSAt   uint8          // place of the DSS in the packet
 	HasData bool           // a part of the payload was captured
+
+	acked uint32
 }
 
 // route is an entry of the fast path's cache: the direction of an active flow
@@ -46,8 +48,8 @@ const (
 
 // Fast processes a packet, given from its IP header, if it is one of the usual
 // ones: TCP over IPv4 without IP options; ACK and PSH are the only flags; the
-// options are a timestamp and at most a DSS as Linux sends it; and its payload
-// is next in order, or it acknowledges new data. It returns false for any other
+// options are a timestamp and at most a DSS as Linux sends it; its payload is
+// next in order; and it is no sign of a loss. It returns false for any other
 // packet, and changes nothing then. wire is the length on the wire.
 //
 // Add does the same, and more, for every packet; both change the same state.
@@ -68,7 +70,7 @@ func (t *Tracker) Fast(ip []byte, wire int, now int64, st *Step) bool {
 	if header > total || header > len(ip) || total > wire {
 		return false
 	}
-	has, dss := packet.HasTimestamps, packet.DSSFlag(0)
+	has, dss, dssAt := packet.HasTimestamps, packet.DSSFlag(0), uint8(52)
 	switch header {
 	case 52:
 	case 64:
@@ -77,7 +79,11 @@ func (t *Tracker) Fast(ip []byte, wire int, now int64, st *Step) bool {
 		}
 		has, dss = packet.HasTimestamps|packet.HasDSS, packet.DSSAck|packet.DSSAck64
 	case 80:
-		if binary.BigEndian.Uint32(ip[52:56]) != packet.DSSMap64Alone || binary.BigEndian.Uint16(ip[78:80]) != 0x0101 {
+		switch nops := uint16(0x0101); {
+		case binary.BigEndian.Uint32(ip[52:56]) == packet.DSSMap64Alone && binary.BigEndian.Uint16(ip[78:80]) == nops:
+		case binary.BigEndian.Uint32(ip[54:58]) == packet.DSSMap64Alone && binary.BigEndian.Uint16(ip[52:54]) == nops:
+			dssAt = 54
+		default:
 			return false
 		}
 		has, dss = packet.HasTimestamps|packet.HasDSS, packet.DSSAck|packet.DSSAck64|packet.DSSMap|packet.DSSMap64
@@ -93,7 +99,14 @@ func (t *Tracker) Fast(ip []byte, wire int, now int64, st *Step) bool {
 	if uint32(seqAck>>32) != uint32(lo) || f.queue != active || f.awaitsACK || f.reset || !f.opened || now-f.LastNS > t.o.IdleNS {
 		return false
 	}
-	if payload != 0 && s.seen.Top().Hi != lo || payload == 0 && progress <= 0 {
+	window, id := binary.BigEndian.Uint16(b[34:36]), binary.BigEndian.Uint16(b[4:6])
+	switch {
+	case payload != 0:
+		if s.seen.Top().Hi != lo {
+			return false
+		}
+	case progress > 0:
+	case progress < 0 || q.edge > q.acked && window == s.window || s.recent.resembles(seqAck, id):
 		return false
 	}
 	if progress > 0 && (q.acks == 0 || q.acked+uint64(progress) > q.edge) {
@@ -101,7 +114,6 @@ func (t *Tracker) Fast(ip []byte, wire int, now int64, st *Step) bool {
 	}
 
 	t.nowNS = now
-	window, id := binary.BigEndian.Uint16(b[34:36]), binary.BigEndian.Uint16(b[4:6])
 	stamps := binary.BigEndian.Uint64(b[44:52])
 	i := &s.recent.packets[s.recent.at%recentLength]
 	s.recent.at++
@@ -125,20 +137,25 @@ func (t *Tracker) Fast(ip []byte, wire int, now int64, st *Step) bool {
 		q.advance(q.acked+uint64(acked), acked, now, uint32(stamps))
 	}
 	s.announce(window)
+	st.Ack = 0
+	if q.started {
+		st.Ack = next(q.edge, uint32(seqAck))
+	}
 	st.Flow, st.TimeNS, st.Lo, st.Hi = f, now, lo, lo+uint64(payload)
-	st.Acked, st.Window = acked, uint32(window)<<(s.shift&15)
-	st.Dir, st.DSS, st.HasData = dir, dss, header < min(len(ip), total)
+	st.acked, st.Window = acked, uint32(window)<<(s.shift&15)
+	st.Dir, st.DSS, st.DSSAt, st.HasData = dir, dss, dssAt, header < min(len(ip), total)
 	return true
 }
+
+// Progress reports whether the segment has payload or acknowledges new data.
+func (st *Step) Progress() bool { return st.Hi > st.Lo || st.acked != 0 }
 
 // Segment converts a step to a segment; p is its decoded packet.
 func (st *Step) Segment(p *packet.Packet, seg *Segment) {
 	s := st.Flow.streams[st.Dir]
 	seg.reset(p, st.Flow, st.Dir, false)
-	seg.Lo, seg.Hi, seg.Acked, seg.Window, seg.Established = st.Lo, st.Hi, st.Acked, st.Window, true
-	if s.peer.started {
-		seg.Ack = next(s.peer.edge, p.Ack)
-	}
+	seg.Lo, seg.Hi, seg.Ack, seg.Acked = st.Lo, st.Hi, st.Ack, st.acked
+	seg.Window, seg.Established = st.Window, true
 	if st.Hi > st.Lo {
 		seg.Fresh = All
 	}
