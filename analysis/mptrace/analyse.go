@@ -138,6 +138,7 @@ func (a *analysis) begin(names []string, o Options, in *source.Source) error {
 		Observer:   observer,
 		Payload:    a.reader.For,
 		Describe:   a.reader.Describe,
+		Release:    func(f *tcp.Flow) { a.tracker.Release(f) },
 	}, a.sink, &a.warnings)
 	a.tracker = tcp.NewTracker(tcp.Options{Samples: o.Samples, OnEnd: a.engine.EndFlow, OnRetransmission: a.engine.Retransmission})
 	return nil

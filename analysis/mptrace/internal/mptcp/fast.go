@@ -103,8 +103,8 @@ func (e *Engine) heardFast(s *Sub, dir uint8, st *tcp.Step) {
 		s.progressNS = now
 	}
 	if st.Hi > st.Lo {
-		if r := side.rate; r != nil && r.add(now, st.Hi-st.Lo) {
-			e.rateRow(c, s.ID, tables.LevelTCP, dir, r)
+		if e.rates && side.rate.add(now, st.Hi-st.Lo) {
+			e.rateRow(c, s.ID, tables.LevelTCP, dir, &side.rate)
 		}
 	}
 }

@@ -64,9 +64,23 @@ const maxJump = 1 << 22
 // defaultWire is used if the MSS is unknown: Ethernet and IPv4.
 const defaultWire = 1460
 
+// reset empties a stream. It keeps its lists, unless they are long.
+func (s *stream) reset() {
+	*s = stream{sent: ring{buf: s.sent.buf}, rtt: s.rtt.Emptied(), sizes: s.sizes.Emptied()}
+}
+
 // open creates the streams of a flow.
 func (t *Tracker) open(f *Flow) {
-	pair := new([2]stream)
+	var pair *[2]stream
+	if n := len(t.pairs); n > 0 {
+		pair = t.pairs[n-1]
+		t.pairs = t.pairs[:n-1]
+		pair[Up].reset()
+		pair[Down].reset()
+	} else {
+		pair = new([2]stream)
+	}
+	f.pair = pair
 	for dir := range pair {
 		s := &pair[dir]
 		f.streams[dir] = s
