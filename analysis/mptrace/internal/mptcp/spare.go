@@ -6,7 +6,7 @@ package mptcp
 type freeList[T any] []*T
 
 // maxSpare is the maximum length of a free list.
-const maxSpare = 256
+const maxSpare = 1024
 
 // get returns a zero value.
 func (s *freeList[T]) get() *T {

@@ -24,7 +24,7 @@ const (
 	// retransmitted: Linux waits up to 120 s between two retransmissions.
 	unsettledNS = 130e9
 	// maxPairs is the maximum number of pairs of streams that wait for reuse.
-	maxPairs = 256
+	maxPairs = 1024
 	// lateNS is how long after that its packets are recognised as late.
 	lateNS = 120e9
 )
