@@ -42,6 +42,8 @@ type Options struct {
 
 	Xplot      string // directory for xplot files; "": none
 	MPTCPTrace string // directory for the files of mptcptrace; "": none
+
+	slow func() bool // of tests: whether the next packet must not take the fast path; nil: it may
 }
 
 // Analyse reads captures, merges them by time and returns their tables.
@@ -54,7 +56,7 @@ func Analyse(names []string, o Options) (*tables.Result, error) {
 	o.Source.Answer = func(message []byte, timeNS int64) { a.reader.UDP(message, timeNS) }
 	in := source.Open(names, o.Source)
 	defer in.Close()
-	a.in, a.fast = in, o.Loopback == nil && o.Source.Rewrite == nil
+	a.in, a.slow, a.fast = in, o.slow, o.Loopback == nil && o.Source.Rewrite == nil
 	if err := a.begin(names, o, in); err != nil {
 		return nil, err
 	}
@@ -70,6 +72,7 @@ func Analyse(names []string, o Options) (*tables.Result, error) {
 	a.warnings.FlowsEvicted += a.tracker.Evicted
 	in.Warnings(&a.warnings)
 	result := a.sink.Result(in.Files(), a.warnings)
+	result.FastPackets = a.fastPackets
 	if Unreadable(result.Files) {
 		return result, nil
 	}
@@ -100,8 +103,12 @@ type output interface {
 
 // analysis holds what a packet passes: its flow, its connection, the rows.
 type analysis struct {
-	in      *source.Source
-	fast    bool             // no packet is changed before it is followed
+	in   *source.Source
+	fast bool        // no packet is changed before it is followed
+	slow func() bool // see Options
+
+	fastPackets int64 // packets that took the fast path as far as the engine
+
 	joiner  *loopback.Joiner // nil: none
 	tracker *tcp.Tracker
 	step    tcp.Step      // of the current packet; or:

@@ -113,7 +113,7 @@ func (t *Tracker) Add(p *packet.Packet, seg *Segment) {
 		f.opened = f.Established()
 	}
 	seg.Established = f.opened
-	if f.queue == active && p.Quirks&packet.IPv6 == 0 {
+	if f.queue == active {
 		t.remember(p, f, dir)
 	}
 }
