@@ -5,7 +5,8 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// track passes the records of a block to their flows and connections.
+// track passes the records of a block to their flows and connections: on the
+// fast path if possible, otherwise decoded.
 func (a *analysis) track(b *source.Block) bool {
 	for i := range b.Runs {
 		run := &b.Runs[i]
