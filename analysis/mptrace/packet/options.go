@@ -33,8 +33,8 @@ const (
 // mapping, no checksum.
 const (
 	TimestampsAlone = 0x0101080a
-	dssAck64        = 0x1e0c2000 | uint32(DSSAck|DSSAck64)
-	dssMap64        = 0x1e1a2000 | uint32(DSSAck|DSSAck64|DSSMap|DSSMap64)
+	DSSAck64Alone   = 0x1e0c2000 | uint32(DSSAck|DSSAck64)
+	DSSMap64Alone   = 0x1e1a2000 | uint32(DSSAck|DSSAck64|DSSMap|DSSMap64)
 )
 
 // usualDSS maps the flags of a DSS to its length, 0 for unusual ones: it has a
@@ -88,13 +88,13 @@ func (p *Packet) parse(b []byte) {
 	}
 	if len(b) >= 4 && b[0] == optionMPTCP {
 		switch head := binary.BigEndian.Uint32(b); {
-		case head == dssMap64 && len(b) >= 26:
+		case head == DSSMap64Alone && len(b) >= 26:
 			h := (*[26]byte)(b)
 			p.DataAck, p.DSN = binary.BigEndian.Uint64(h[4:12]), binary.BigEndian.Uint64(h[12:20])
 			p.SSN, p.DSSLen = binary.BigEndian.Uint32(h[20:24]), binary.BigEndian.Uint16(h[24:26])
 			p.Has, p.DSS = p.Has|HasDSS, DSSAck|DSSAck64|DSSMap|DSSMap64
 			b = b[26:]
-		case head == dssAck64 && len(b) >= 12:
+		case head == DSSAck64Alone && len(b) >= 12:
 			p.DataAck = binary.BigEndian.Uint64(b[4:])
 			p.Has, p.DSS = p.Has|HasDSS, DSSAck|DSSAck64
 			b = b[12:]

@@ -90,10 +90,18 @@ func (t *Tracker) Fast(ip []byte, wire int, now int64, st *Step) bool {
 	if at == header6 && !f.isFrom(dir, (*[32]byte)(ip[8:])) {
 		return false
 	}
-	has, dss, dssAt := packet.HasTimestamps, packet.DSSFlag(0), 0
-	if end != at+header {
-		if dss, dssAt = packet.UsualDSS(ip[:end], at+header); dss == 0 {
-			return false
+	has, dss, dssAt := packet.HasTimestamps, packet.DSSFlag(0), at+header
+	if end != dssAt {
+		options := ip[dssAt:end]
+		switch head := binary.BigEndian.Uint32(options); {
+		case head == packet.DSSAck64Alone && len(options) == 12:
+			dss = packet.DSSAck | packet.DSSAck64
+		case head == packet.DSSMap64Alone && len(options) == 28 && binary.BigEndian.Uint16(options[26:]) == nops:
+			dss = packet.DSSAck | packet.DSSAck64 | packet.DSSMap | packet.DSSMap64
+		default:
+			if dss, dssAt = packet.UsualDSS(ip[:end], dssAt); dss == 0 {
+				return false
+			}
 		}
 		has |= packet.HasDSS
 	}
