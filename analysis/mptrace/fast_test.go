@@ -107,7 +107,8 @@ func TestFastPathOfDamage(t *testing.T) {
 		if dice.IntN(2) == 0 {
 			part = all[:min(len(all), 3000)]
 		}
-		writeDamaged(t, name, part, of.link, dice)
+		odds := []int{1 << 30, 500, 50, 10}[dice.IntN(4)]
+		write(t, name, part, of.link, odds, dice)
 		sameOnAllWays(t, round, name)
 	}
 }
@@ -138,15 +139,14 @@ func records(t *testing.T, name string) recording {
 	return recording{all, f.Interfaces()[0].LinkType}
 }
 
-// writeDamaged writes records to a pcap file: some are lost, repeated, moved,
-// cut or changed, and some have another time.
-func writeDamaged(t *testing.T, name string, part []capfile.Record, link int, dice *rand.Rand) {
+// write writes records to a pcap file. One in `odds` is damaged: it is lost,
+// repeated, moved, cut or changed, or has another time.
+func write(t *testing.T, name string, part []capfile.Record, link, odds int, dice *rand.Rand) {
 	le := binary.LittleEndian
 	b := le.AppendUint32(nil, 0xa1b23c4d)
 	b = append(b, make([]byte, 12)...)
 	b = le.AppendUint32(le.AppendUint32(b, 1<<18), uint32(link))
-	odds := []int{1 << 30, 500, 50, 10}[dice.IntN(4)]
-	write := func(r capfile.Record, data []byte) {
+	record := func(r capfile.Record, data []byte) {
 		b = le.AppendUint32(le.AppendUint32(b, uint32(r.TimeNS/1e9)), uint32(r.TimeNS%1e9))
 		b = append(le.AppendUint32(le.AppendUint32(b, uint32(len(data))), r.OrigLen), data...)
 	}
@@ -158,10 +158,10 @@ func writeDamaged(t *testing.T, name string, part []capfile.Record, link int, di
 			case 0: // lost
 				continue
 			case 1: // twice
-				write(r, data)
+				record(r, data)
 			case 2: // overtaken
 				if i+1 < len(part) {
-					write(part[i+1], part[i+1].Data)
+					record(part[i+1], part[i+1].Data)
 					i++
 				}
 			case 3: // cut
@@ -174,7 +174,7 @@ func writeDamaged(t *testing.T, name string, part []capfile.Record, link int, di
 				r.OrigLen += uint32(dice.IntN(5000))
 			}
 		}
-		write(r, data)
+		record(r, data)
 	}
 	if err := os.WriteFile(name, b, 0o600); err != nil {
 		t.Fatal(err)
@@ -191,6 +191,49 @@ func TestFastPathIsUsed(t *testing.T) {
 		}
 		if all := r.Files[0].TCP; 2*r.FastPackets < all {
 			t.Errorf("%s: %d of %d packets", name, r.FastPackets, all)
+		}
+	}
+}
+
+// TestEarlierConnectionsChangeNothing: the rows of connections do not depend on
+// those before them, whose memory they use again.
+func TestEarlierConnectionsChangeNothing(t *testing.T) {
+	all := records(t, "testdata/phone-v1.pcapng.gz")
+	const laterNS = 3 * 3600e9
+	name := filepath.Join(t.TempDir(), "twice.pcap")
+	twice := all.records
+	for _, r := range all.records {
+		r.TimeNS += laterNS
+		twice = append(twice, r)
+	}
+	dice := rand.New(rand.NewPCG(1, 0))
+	write(t, name, twice, all.link, 1<<30, dice)
+	r, err := Analyse([]string{name}, Options{Keep: tables.All})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, r.RTT, func(row *tables.RTT) { row.ConnectionID, row.TimeNS = 0, row.TimeNS%laterNS })
+	same(t, r.Retransmissions, func(row *tables.Retransmission) { row.ConnectionID, row.TimeNS = 0, row.TimeNS%laterNS })
+	same(t, r.Reinjections, func(row *tables.Reinjection) { row.ConnectionID, row.TimeNS = 0, row.TimeNS%laterNS })
+	same(t, r.ACKSizes, func(row *tables.ACKSize) { row.ConnectionID = 0 })
+	same(t, r.Bursts, func(row *tables.Burst) { row.ConnectionID, row.StartNS = 0, row.StartNS%laterNS })
+}
+
+// same compares the first half of some rows with the second half.
+func same[R comparable](t *testing.T, rows []R, reduce func(*R)) {
+	t.Helper()
+	half := len(rows) / 2
+	if half == 0 || len(rows)%2 != 0 {
+		t.Errorf("%d rows", len(rows))
+		return
+	}
+	for i := range rows {
+		reduce(&rows[i])
+	}
+	for i := range half {
+		if rows[i] != rows[half+i] {
+			t.Errorf("row %d:\n%+v\n%+v", i, rows[i], rows[half+i])
+			return
 		}
 	}
 }

@@ -6,7 +6,7 @@ package mptcp
 type freeList[T any] []*T
 
 // maxSpare is the maximum length of a free list.
-const maxSpare = 1024
+const maxSpare = 256
 
 // get returns a zero value.
 func (s *freeList[T]) get() *T {
@@ -64,7 +64,7 @@ type spares struct {
 }
 
 // shortList is the maximum length of the lists that spares keep.
-const shortList = 256
+const shortList = 128
 
 // emptied returns an empty list that uses the memory of a list, unless it is
 // long.

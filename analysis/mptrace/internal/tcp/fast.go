@@ -105,7 +105,7 @@ func (t *Tracker) Fast(ip []byte, wire int, now int64, st *Step) bool {
 		}
 		has |= packet.HasDSS
 	}
-	s := f.streams[dir]
+	s := &f.streams[dir]
 	q, h := s.peer, s.half
 	payload, lo := uint32(total-end), s.edge
 	seqAck := binary.BigEndian.Uint64(b[4:12])
