@@ -37,9 +37,9 @@ type half struct {
 func (e *Engine) newHalf(s *Sub, dir uint8) *half {
 	m := s.Conn.multi
 	if m.data == nil {
-		m.data = e.spare.getData()
+		m.data = e.spare.data.get()
 	}
-	h := e.spare.getHalf()
+	h := e.spare.halves.get()
 	h.sub, h.data, h.dir, h.nextSeq = s, &m.data[dir], dir, nowhere
 	s.half[dir] = h
 	return h
