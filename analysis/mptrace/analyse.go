@@ -16,6 +16,7 @@ import (
 	"mplab/analysis/mptrace/internal/pipeline"
 	"mplab/analysis/mptrace/internal/source"
 	"mplab/analysis/mptrace/internal/tcp"
+	"mplab/analysis/mptrace/packet"
 	"mplab/analysis/mptrace/tables"
 )
 
@@ -41,6 +42,8 @@ type Options struct {
 
 	Xplot      string // directory for xplot files; "": none
 	MPTCPTrace string // directory for the files of mptcptrace; "": none
+
+	slow func() bool // of tests: whether the next packet must not take the fast path; nil: it may
 }
 
 // Analyse reads captures, merges them by time and returns their tables.
@@ -49,15 +52,16 @@ type Options struct {
 // finished. Analyse returns an error only if an output cannot be written or a
 // bound of Options is exceeded.
 func Analyse(names []string, o Options) (*tables.Result, error) {
-	o.Source.Answers = true
+	a := &analysis{}
+	o.Source.Answer = func(message []byte, timeNS int64) { a.reader.UDP(message, timeNS) }
 	in := source.Open(names, o.Source)
 	defer in.Close()
-	a := &analysis{}
+	a.in, a.slow, a.fast = in, o.slow, o.Loopback == nil && o.Source.Rewrite == nil
 	if err := a.begin(names, o, in); err != nil {
 		return nil, err
 	}
 	defer a.abort()
-	pipeline.Run(o.Threads, func(b *block) bool { return in.Next(&b.Block) }, a.follow, a.connect)
+	pipeline.Run(o.Threads, in.Next, a.track)
 	if err := a.failed(); err != nil {
 		return nil, err
 	}
@@ -68,6 +72,7 @@ func Analyse(names []string, o Options) (*tables.Result, error) {
 	a.warnings.FlowsEvicted += a.tracker.Evicted
 	in.Warnings(&a.warnings)
 	result := a.sink.Result(in.Files(), a.warnings)
+	result.FastPackets = a.fastPackets
 	if Unreadable(result.Files) {
 		return result, nil
 	}
@@ -96,15 +101,20 @@ type output interface {
 	Close() error
 }
 
-// analysis holds the stages that a packet passes: its flow, its connection, the
-// rows.
+// analysis holds what a packet passes: its flow, its connection, the rows.
 type analysis struct {
-	// Used by the stage follow:
+	in   *source.Source
+	fast bool        // no packet is changed before it is followed
+	slow func() bool // see Options
+
+	fastPackets int64 // packets that took the fast path as far as the engine
+
 	joiner  *loopback.Joiner // nil: none
 	tracker *tcp.Tracker
-	block   *block // the current block; nil: none
+	step    tcp.Step      // of the current packet; or:
+	packet  packet.Packet // the current packet
+	segment tcp.Segment   // the current packet in its flow
 
-	// Used by the stage connect:
 	engine   *mptcp.Engine
 	reader   *payload.Reader
 	sink     *tables.Sink
@@ -135,8 +145,9 @@ func (a *analysis) begin(names []string, o Options, in *source.Source) error {
 		Observer:   observer,
 		Payload:    a.reader.For,
 		Describe:   a.reader.Describe,
+		Release:    func(f *tcp.Flow) { a.tracker.Release(f) },
 	}, a.sink, &a.warnings)
-	a.tracker = tcp.NewTracker(tcp.Options{Samples: o.Samples, OnEnd: a.flowEnded, OnRetransmission: a.sentAgain})
+	a.tracker = tcp.NewTracker(tcp.Options{Samples: o.Samples, OnEnd: a.engine.EndFlow, OnRetransmission: a.engine.Retransmission})
 	return nil
 }
 

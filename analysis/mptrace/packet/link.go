@@ -1,6 +1,9 @@
 package packet
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // Link types of pcap and pcapng, https://www.tcpdump.org/linktypes.html.
 const (
@@ -68,6 +71,24 @@ func Decode(linkType int, frame []byte, origLen int, p *Packet) Verdict {
 	}
 	return Malformed
 }
+
+// UsualLink returns the usual length of a link-layer header, and the place of
+// the EtherType in it. For link types without such a field, the length exceeds
+// that of every frame.
+func UsualLink(linkType int) (length, typeAt int) {
+	switch linkType {
+	case LinkEthernet:
+		return 14, 12
+	case LinkSLL:
+		return 16, 14
+	case LinkSLL2:
+		return 20, 0
+	}
+	return math.MaxInt, 0
+}
+
+// IsIP reports whether an EtherType is that of IPv4 or IPv6.
+func IsIP(etherType uint16) bool { return etherType == etherIPv4 || etherType == etherIPv6 }
 
 // IfIndex returns the interface index on the captured machine, which only
 // frames of Linux cooked mode 2 contain.

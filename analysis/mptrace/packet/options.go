@@ -32,30 +32,69 @@ const (
 // usual forms of DSS in Linux: 64 bits, an acknowledgement with or without a
 // mapping, no checksum.
 const (
-	timestampsAlone = 0x0101080a
-	dssAck64        = 0x1e0c2000 | uint32(DSSAck|DSSAck64)
-	dssMap64        = 0x1e1a2000 | uint32(DSSAck|DSSAck64|DSSMap|DSSMap64)
+	TimestampsAlone = 0x0101080a
+	DSSAck64Alone   = 0x1e0c2000 | uint32(DSSAck|DSSAck64)
+	DSSMap64Alone   = 0x1e1a2000 | uint32(DSSAck|DSSAck64|DSSMap|DSSMap64)
 )
+
+// usualDSS maps the flags of a DSS to its length, 0 for unusual ones: it has a
+// DATA_ACK, and neither a DATA_FIN nor a checksum.
+var usualDSS = [16]uint8{
+	DSSAck:                                8,
+	DSSAck | DSSAck64:                     12,
+	DSSAck | DSSMap:                       18,
+	DSSAck | DSSMap | DSSMap64:            22,
+	DSSAck | DSSAck64 | DSSMap:            22,
+	DSSAck | DSSAck64 | DSSMap | DSSMap64: 26,
+}
+
+// UsualDSS returns the flags and the place of the DSS in a packet whose options
+// from place `at` on are one usual DSS and NOPs, at most two of them before it.
+// It returns 0 if they are not.
+func UsualDSS(b []byte, at int) (DSSFlag, int) {
+	if len(b) < at+8 {
+		return 0, 0
+	}
+	if b[at] == optionNOP && b[at+1] == optionNOP {
+		at += 2
+	}
+	head := binary.BigEndian.Uint32(b[at:])
+	size := usualDSS[head&15]
+	if head&^15 != optionMPTCP<<24|uint32(size)<<16|subDSS<<12 || size == 0 {
+		return 0, 0
+	}
+	end := at + int(size)
+	for end < len(b) && b[end] == optionNOP {
+		end++
+	}
+	if end != len(b) {
+		return 0, 0
+	}
+	return DSSFlag(head & 15), at
+}
 
 // parse reads the TCP options in b, which may be truncated, and stops at the
 // first incomplete one. The fast path comes first: timestamps, DSS, and at most
 // two NOPs.
 func (p *Packet) parse(b []byte) {
 	p.Has, p.DSS, p.Options = 0, 0, b
-	if len(b) >= 12 && binary.BigEndian.Uint32(b) == timestampsAlone {
+	if len(b) >= 12 && binary.BigEndian.Uint32(b) == TimestampsAlone {
 		p.TSVal, p.TSEcr = binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
 		p.Has = HasTimestamps
 		b = b[12:]
 	}
+	if len(b) >= 6 && b[0] == optionNOP && b[1] == optionNOP && b[2] == optionMPTCP {
+		b = b[2:]
+	}
 	if len(b) >= 4 && b[0] == optionMPTCP {
 		switch head := binary.BigEndian.Uint32(b); {
-		case head == dssMap64 && len(b) >= 26:
+		case head == DSSMap64Alone && len(b) >= 26:
 			h := (*[26]byte)(b)
 			p.DataAck, p.DSN = binary.BigEndian.Uint64(h[4:12]), binary.BigEndian.Uint64(h[12:20])
 			p.SSN, p.DSSLen = binary.BigEndian.Uint32(h[20:24]), binary.BigEndian.Uint16(h[24:26])
 			p.Has, p.DSS = p.Has|HasDSS, DSSAck|DSSAck64|DSSMap|DSSMap64
 			b = b[26:]
-		case head == dssAck64 && len(b) >= 12:
+		case head == DSSAck64Alone && len(b) >= 12:
 			p.DataAck = binary.BigEndian.Uint64(b[4:])
 			p.Has, p.DSS = p.Has|HasDSS, DSSAck|DSSAck64
 			b = b[12:]

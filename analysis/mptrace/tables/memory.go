@@ -25,6 +25,8 @@ type Result struct {
 	Objects         []Object         `json:"objects,omitempty"`
 	Files           []File           `json:"files"`
 	Warnings        Warnings         `json:"warnings"`
+
+	FastPackets int64 `json:"-"` // packets that took the fast path
 }
 
 // NewMemorySink returns a sink that keeps the rows of the tables in the set and

@@ -20,6 +20,8 @@ type half struct {
 	mappings int64  // without repetitions
 	nextSeq  uint64 // end of the last mapping, on the subflow; nextDSN: in the data
 	nextDSN  uint64
+	lastDSN  uint64 // first eight bytes of the last mapping on the fast path; lastRest: its last ones; 0: none
+	lastRest uint64
 
 	forgotten uint64    // end of the last mapping that was dropped from maps
 	maps      []mapping // ascending, disjoint; those with only seen bytes may be dropped
@@ -61,7 +63,7 @@ func (e *Engine) multipath(s *Sub, dir uint8, seg *tcp.Segment) {
 			h.expect()
 		}
 		if p.DSS&packet.DSSAck != 0 && (e.interest&Repeats != 0 || !h.data.repeats(p.DataAck, seg.Window)) {
-			e.takeDataAck(h, seg)
+			e.takeDataAck(h, p.DataAck, p.DSS&packet.DSSAck64 != 0, seg.Window)
 		}
 	} else if h.signals == 0 {
 		e.mute(h, seg)

@@ -8,7 +8,7 @@ type freeList[T any] []*T
 // maxSpare is the maximum length of a free list.
 const maxSpare = 256
 
-// get returns a zero value.
+// get returns a zero value, or an empty one if [freeList.keep] is used.
 func (s *freeList[T]) get() *T {
 	n := len(*s)
 	if n == 0 {
@@ -22,9 +22,14 @@ func (s *freeList[T]) get() *T {
 // put adds a value for reuse. There must be no other reference to it; it may be
 // nil.
 func (s *freeList[T]) put(t *T) {
+	s.keep(t, func(t *T) { *t = *new(T) })
+}
+
+// keep is put for values that keep the memory of their lists: reset empties
+// them.
+func (s *freeList[T]) keep(t *T, reset func(*T)) {
 	if t != nil && len(*s) < maxSpare {
-		var zero T
-		*t = zero
+		reset(t)
 		*s = append(*s, t)
 	}
 }
@@ -63,6 +68,34 @@ type spares struct {
 	events eventSlices // with a larger capacity
 }
 
+// shortList is the maximum length of the lists that spares keep.
+const shortList = 128
+
+// emptied returns an empty list that uses the memory of a list, unless it is
+// long.
+func emptied[T any](list []T) []T {
+	if cap(list) > shortList {
+		return nil
+	}
+	return list[:0]
+}
+
+func (h *half) reset() {
+	*h = half{maps: emptied(h.maps), sent: sent{segments: emptied(h.sent.segments), runs: emptied(h.sent.runs)}}
+}
+
+func reset(data *[2]direction) {
+	for dir := range data {
+		d := &data[dir]
+		clear(d.carriers[:cap(d.carriers)])
+		*d = direction{
+			holes: holes{spans: emptied(d.holes.spans)}, below: holes{spans: emptied(d.below.spans)},
+			carriers: emptied(d.carriers), rtt: d.rtt.Emptied(), ackSizes: d.ackSizes.Emptied(),
+			bursts: bursts{kept: thinned[burstRow]{values: emptied(d.bursts.kept.values)}},
+		}
+	}
+}
+
 // recycle reuses the memory of a connection whose rows are written. Conn and
 // Sub are reused only if just one side was heard, without payload: then
 // observers received only their start and end, and hold no reference.
@@ -72,12 +105,15 @@ func (e *Engine) recycle(c *Conn) {
 	c.totals = nil
 	for _, s := range c.Subs {
 		for _, h := range s.half {
-			e.spare.halves.put(h)
+			e.spare.halves.keep(h, (*half).reset)
 		}
 		s.half = [2]*half{}
+		if e.options.Release != nil {
+			e.options.Release(s.Flow)
+		}
 	}
 	if c.multi != nil {
-		e.spare.data.put(c.multi.data)
+		e.spare.data.keep(c.multi.data, reset)
 		c.multi.data = nil
 	}
 	s := &c.first
