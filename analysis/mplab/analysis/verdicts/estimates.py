@@ -27,6 +27,9 @@ from mplab.format.experiment import SmallestEffect
 FEWEST_PAIRS = 4
 """Minimum number of cells for a correlation."""
 
+_LEAST = float(np.finfo(float).tiny)
+"""Smallest effect of interest in a unit without one: every difference counts."""
+
 Tests: TypeAlias = Mapping[Verdict, tuple[Null, float | None]]
 """Verdict → null hypothesis that it rejects, with the p-value, not corrected; None: there is no test."""
 
@@ -83,7 +86,7 @@ class _Sample:
 
 @dataclass(frozen=True)
 class _Quantity:
-    """A relative quantity of a transport, percent: its value, and that of each resample.
+    """A quantity of a transport in a unit, mostly percent: its value, and that of each resample.
 
     ``beside`` has the reference, or the other points of a trend. ``least_p`` is the smallest possible one-sided p.
     """
@@ -95,13 +98,14 @@ class _Quantity:
     mine: _Sample
     beside: Sequence[_Sample]
     compared: bool
+    unit: str = "%"
 
     def estimate(self, confidence: float, tests: Tests) -> ClaimEstimate:
         return ClaimEstimate(
             self.value,
             percentile_interval(self.drawn, min(self.mine.n, *(sample.n for sample in self.beside)), confidence),
             self.bounds,
-            "%",
+            self.unit,
             self.mine.series,
             self.beside[0].series if self.compared else None,
             (self.mine.n, *(sample.n for sample in self.beside)),
@@ -156,6 +160,8 @@ class Estimator:
         sign = -1.0 if metric.better == "lower" and claim.kind == "gain" else 1.0
         best = _best(metric, others)
         base = best.statistic
+        if base == 0 and claim.claimed is not None and claim.claimed.word is not None:
+            return self._beside_nothing(claim, metric, mine, others, sign)
         if base <= 0:
             raise UnmeasuredError(
                 f"{best.series.transport.label} has the value {base:g}: there is no relative difference"
@@ -170,6 +176,19 @@ class Estimator:
         bounds = bounds_of(claim, self._preferences, self._smallest(metric, base))
         quantity = _Quantity(value, drawn, bounds, least, mine, (best,), compared=True)
         return _equivalence(quantity) if claim.kind == "no_difference" else _effect(quantity)
+
+    def _beside_nothing(
+        self, claim: Claim, metric: Metric, mine: _Sample, others: Sequence[_Sample], sign: float
+    ) -> ClaimEstimate:
+        """Return the difference from a reference of 0, in the metric's unit: a direction needs no relative one."""
+        best = _best(metric, others)
+        drawn = None
+        if mine.drawn is not None and all(other.drawn is not None for other in others):
+            drawn = sign * (mine.drawn - _best_drawn(metric, others))
+        least = least_p(mine.n, min(other.n for other in others))
+        bounds = bounds_of(claim, self._preferences, smallest_effect(metric, 0.0, self._preferences) or _LEAST)
+        value = sign * mine.statistic
+        return _effect(_Quantity(value, drawn, bounds, least, mine, (best,), compared=True, unit=metric.unit))
 
     def _smallest(self, metric: Metric, reference: float) -> float:
         """Return the smallest effect of interest in percent of a reference."""

@@ -91,6 +91,30 @@ def test_where_more_is_better(outcome: Callable[..., Outcome]) -> None:
     assert finding.against == "sptcp-lte"
 
 
+SILENT = {"mptcp": [0.0] * 5, "sptcp-lte": [4.0, 5.0, 4.5, 4.2, 4.8]}
+WORSE: dict[str, Any] = {"claimed": {"word": "worse"}, "transport": "sptcp-lte", "against": ["mptcp"]}
+
+
+@pytest.mark.parametrize(
+    ("values", "changes", "estimate", "verdict"),
+    [
+        (SILENT, {}, -4.5, "as claimed"),
+        (SILENT | {"sptcp-lte": [0.0] * 5}, {}, 0.0, "not seen"),
+        (SILENT, claimed(-90.0, -10.0), None, "no data"),
+    ],
+)
+def test_a_direction_needs_no_relative_difference(
+    outcome: Callable[..., Outcome],
+    values: Mapping[str, Sequence[float]],
+    changes: dict[str, Any],
+    estimate: float | None,
+    verdict: str,
+) -> None:
+    (finding,) = outcome(values, **WORSE | changes).findings
+    assert (finding.estimate, finding.verdict) == (estimate, verdict)
+    assert finding.unit == ("s" if estimate is not None else "")
+
+
 @pytest.mark.parametrize(
     ("about", "findings"),
     [({"scenarios": ["files"], "links": ["baseline"]}, 1), ({"scenarios": ["web"]}, 0), ({"links": ["lossy"]}, 0)],
