@@ -16,6 +16,7 @@ import (
 	"mplab/analysis/mptrace/internal/pipeline"
 	"mplab/analysis/mptrace/internal/source"
 	"mplab/analysis/mptrace/internal/tcp"
+	"mplab/analysis/mptrace/packet"
 	"mplab/analysis/mptrace/tables"
 )
 
@@ -49,15 +50,16 @@ type Options struct {
 // finished. Analyse returns an error only if an output cannot be written or a
 // bound of Options is exceeded.
 func Analyse(names []string, o Options) (*tables.Result, error) {
-	o.Source.Answers = true
+	a := &analysis{}
+	o.Source.Answer = func(message []byte, timeNS int64) { a.reader.UDP(message, timeNS) }
 	in := source.Open(names, o.Source)
 	defer in.Close()
-	a := &analysis{}
+	a.in, a.fast = in, o.Loopback == nil && o.Source.Rewrite == nil
 	if err := a.begin(names, o, in); err != nil {
 		return nil, err
 	}
 	defer a.abort()
-	pipeline.Run(o.Threads, func(b *block) bool { return in.Next(&b.Block) }, a.follow, a.connect)
+	pipeline.Run(o.Threads, in.Next, a.track)
 	if err := a.failed(); err != nil {
 		return nil, err
 	}
@@ -96,15 +98,16 @@ type output interface {
 	Close() error
 }
 
-// analysis holds the stages that a packet passes: its flow, its connection, the
-// rows.
+// analysis holds what a packet passes: its flow, its connection, the rows.
 type analysis struct {
-	// Used by the stage follow:
+	in      *source.Source
+	fast    bool             // no packet is changed before it is followed
 	joiner  *loopback.Joiner // nil: none
 	tracker *tcp.Tracker
-	block   *block // the current block; nil: none
+	step    tcp.Step      // of the current packet; or:
+	packet  packet.Packet // the current packet
+	segment tcp.Segment   // the current packet in its flow
 
-	// Used by the stage connect:
 	engine   *mptcp.Engine
 	reader   *payload.Reader
 	sink     *tables.Sink
@@ -135,8 +138,9 @@ func (a *analysis) begin(names []string, o Options, in *source.Source) error {
 		Observer:   observer,
 		Payload:    a.reader.For,
 		Describe:   a.reader.Describe,
+		Release:    func(f *tcp.Flow) { a.tracker.Release(f) },
 	}, a.sink, &a.warnings)
-	a.tracker = tcp.NewTracker(tcp.Options{Samples: o.Samples, OnEnd: a.flowEnded, OnRetransmission: a.sentAgain})
+	a.tracker = tcp.NewTracker(tcp.Options{Samples: o.Samples, OnEnd: a.engine.EndFlow, OnRetransmission: a.engine.Retransmission})
 	return nil
 }
 

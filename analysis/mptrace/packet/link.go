@@ -1,6 +1,9 @@
 package packet
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // Link types of pcap and pcapng, https://www.tcpdump.org/linktypes.html.
 const (
@@ -67,6 +70,21 @@ func Decode(linkType int, frame []byte, origLen int, p *Packet) Verdict {
 		return decodeIPv6(ip, wire, p)
 	}
 	return Malformed
+}
+
+// UsualLink returns the usual length of a link-layer header, and the place and
+// the value of its field for IPv4. For link types without such a field, the
+// length exceeds that of every frame.
+func UsualLink(linkType int) (length, typeAt int, typeIPv4 uint16) {
+	switch linkType {
+	case LinkEthernet:
+		return 14, 12, etherIPv4
+	case LinkSLL:
+		return 16, 14, etherIPv4
+	case LinkSLL2:
+		return 20, 0, etherIPv4
+	}
+	return math.MaxInt, 0, 0
 }
 
 // IfIndex returns the interface index on the captured machine, which only

@@ -32,9 +32,9 @@ const (
 // usual forms of DSS in Linux: 64 bits, an acknowledgement with or without a
 // mapping, no checksum.
 const (
-	timestampsAlone = 0x0101080a
-	dssAck64        = 0x1e0c2000 | uint32(DSSAck|DSSAck64)
-	dssMap64        = 0x1e1a2000 | uint32(DSSAck|DSSAck64|DSSMap|DSSMap64)
+	TimestampsAlone = 0x0101080a
+	DSSAck64Alone   = 0x1e0c2000 | uint32(DSSAck|DSSAck64)
+	DSSMap64Alone   = 0x1e1a2000 | uint32(DSSAck|DSSAck64|DSSMap|DSSMap64)
 )
 
 // parse reads the TCP options in b, which may be truncated, and stops at the
@@ -42,20 +42,23 @@ const (
 // two NOPs.
 func (p *Packet) parse(b []byte) {
 	p.Has, p.DSS, p.Options = 0, 0, b
-	if len(b) >= 12 && binary.BigEndian.Uint32(b) == timestampsAlone {
+	if len(b) >= 12 && binary.BigEndian.Uint32(b) == TimestampsAlone {
 		p.TSVal, p.TSEcr = binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
 		p.Has = HasTimestamps
 		b = b[12:]
 	}
+	if len(b) >= 6 && b[0] == optionNOP && b[1] == optionNOP && b[2] == optionMPTCP {
+		b = b[2:]
+	}
 	if len(b) >= 4 && b[0] == optionMPTCP {
 		switch head := binary.BigEndian.Uint32(b); {
-		case head == dssMap64 && len(b) >= 26:
+		case head == DSSMap64Alone && len(b) >= 26:
 			h := (*[26]byte)(b)
 			p.DataAck, p.DSN = binary.BigEndian.Uint64(h[4:12]), binary.BigEndian.Uint64(h[12:20])
 			p.SSN, p.DSSLen = binary.BigEndian.Uint32(h[20:24]), binary.BigEndian.Uint16(h[24:26])
 			p.Has, p.DSS = p.Has|HasDSS, DSSAck|DSSAck64|DSSMap|DSSMap64
 			b = b[26:]
-		case head == dssAck64 && len(b) >= 12:
+		case head == DSSAck64Alone && len(b) >= 12:
 			p.DataAck = binary.BigEndian.Uint64(b[4:])
 			p.Has, p.DSS = p.Has|HasDSS, DSSAck|DSSAck64
 			b = b[12:]

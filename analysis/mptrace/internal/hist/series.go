@@ -87,6 +87,17 @@ func (s *Series) thin() {
 	s.shift++
 }
 
+// keptLists is the maximum length of the lists that Emptied keeps.
+const keptLists = 256
+
+// Emptied returns an empty series that uses the memory of this one.
+func (s *Series) Emptied() Series {
+	if cap(s.kept) > keptLists {
+		return Series{}
+	}
+	return Series{kept: s.kept[:0]}
+}
+
 // N returns the count of numbers.
 func (s *Series) N() int64 { return s.n }
 

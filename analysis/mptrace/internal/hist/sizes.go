@@ -21,6 +21,15 @@ type slot struct {
 	count int64 // 0: the slot is free
 }
 
+// Emptied returns an empty count that uses the memory of this one.
+func (s *Sizes) Emptied() Sizes {
+	if len(s.slots) > keptLists {
+		return Sizes{}
+	}
+	clear(s.slots)
+	return Sizes{slots: s.slots}
+}
+
 // Add counts a size.
 func (s *Sizes) Add(size uint64) {
 	if size == s.last {

@@ -19,16 +19,15 @@ const (
 )
 
 // takeDataAck processes the DATA_ACK of the side that sends h.
-func (e *Engine) takeDataAck(h *half, seg *tcp.Segment) {
-	p, s, own := seg.Packet, h.sub, h.data
-	wide := p.DSS&packet.DSSAck64 != 0
+func (e *Engine) takeDataAck(h *half, ack uint64, wide bool, window uint32) {
+	s, own := h.sub, h.data
 	d := &s.Conn.multi.data[1-h.dir]
-	own.lastACK, own.lastWindow = p.DataAck, seg.Window
+	own.lastACK, own.lastWindow = ack, window
 	if !d.started {
-		d.start(s.Conn, 1-h.dir, p.DataAck, wide)
+		d.start(s.Conn, 1-h.dir, ack, wide)
 	}
-	own.announced(seg.Window)
-	e.acknowledge(s, d, 1-h.dir, d.relative(p.DataAck, wide), seg.Window)
+	own.announced(window)
+	e.acknowledge(s, d, 1-h.dir, d.relative(ack, wide), window)
 }
 
 // repeats counts a DATA_ACK and window that are equal to the previous ones of

@@ -106,8 +106,8 @@ type side struct {
 	isn           uint64 // unwrapped initial sequence number
 	origin        uint64 // unwrapped sequence number of offset 0 in plain TCP
 	plainReported uint64 // unwrapped sequence number up to which bytes were reported as plain TCP
-	rate          *rate  // nil before the first payload, or if the table is not wanted
-	hasISN        bool   // known from the SYN or from a mapping
+	rate          rate
+	hasISN        bool // known from the SYN or from a mapping
 	hasOrigin     bool
 	carried       bool // has sent payload
 	zeroWindow    bool

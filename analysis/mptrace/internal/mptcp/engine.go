@@ -26,6 +26,7 @@ type Options struct {
 	Observer   Observer                               // nil: none
 	Payload    func(c *Conn) Payload                  // called at a connection's first captured payload; nil: none
 	Describe   func(row *tables.Connection, c *Conn)  // completes a connection's row: names and destinations; nil: none
+	Release    func(f *tcp.Flow)                      // called when the rows of an ended flow are written; nil: none
 }
 
 // Engine follows connections. It is not safe for concurrent use.
@@ -119,8 +120,8 @@ func (e *Engine) Add(seg *tcp.Segment) {
 		if !side.carried {
 			e.firstPayload(s, dir)
 		}
-		if r := side.rate; r != nil && r.add(p.TimeNS, freshBytes(seg)) {
-			e.rateRow(c, s.ID, tables.LevelTCP, dir, r)
+		if e.rates && side.rate.add(p.TimeNS, freshBytes(seg)) {
+			e.rateRow(c, s.ID, tables.LevelTCP, dir, &side.rate)
 		}
 	}
 	if !c.plain {
@@ -143,9 +144,6 @@ func (e *Engine) Add(seg *tcp.Segment) {
 // firstPayload records the first payload of a side.
 func (e *Engine) firstPayload(s *Sub, dir uint8) {
 	s.side[dir].carried = true
-	if e.rates {
-		s.side[dir].rate = &rate{}
-	}
 	e.happened(s, dir, evFirstData)
 }
 

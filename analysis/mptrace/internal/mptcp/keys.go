@@ -32,13 +32,31 @@ func joinHMAC(version int32, ownKey, peerKey uint64, ownNonce, peerNonce uint32)
 	binary.BigEndian.PutUint64(key[8:], peerKey)
 	binary.BigEndian.PutUint32(message[:], ownNonce)
 	binary.BigEndian.PutUint32(message[4:], peerNonce)
-	algorithm := func() hash.Hash { return sha256.New() }
-	if version == 0 {
-		algorithm = func() hash.Hash { return sha1.New() } //nolint:gosec // see above
+	if version != 0 {
+		sum := hmacSHA256(key, message)
+		return sum[:]
 	}
-	mac := hmac.New(algorithm, key[:])
+	mac := hmac.New(func() hash.Hash { return sha1.New() }, key[:]) //nolint:gosec // see above
 	mac.Write(message[:])
 	return mac.Sum(nil)
+}
+
+// hmacSHA256 is HMAC (RFC 2104) for the sizes of MP_JOIN. Unlike crypto/hmac it
+// allocates nothing.
+func hmacSHA256(key [16]byte, message [8]byte) [sha256.Size]byte {
+	var inner [sha256.BlockSize + len(message)]byte
+	var outer [sha256.BlockSize + sha256.Size]byte
+	for i := range sha256.BlockSize {
+		inner[i], outer[i] = 0x36, 0x5c
+	}
+	for i, b := range key {
+		inner[i] ^= b
+		outer[i] ^= b
+	}
+	copy(inner[sha256.BlockSize:], message[:])
+	sum := sha256.Sum256(inner[:])
+	copy(outer[sha256.BlockSize:], sum[:])
+	return sha256.Sum256(outer[:])
 }
 
 // tokenOwner is the side of a connection that a token identifies.

@@ -20,6 +20,8 @@ type half struct {
 	mappings int64  // without repetitions
 	nextSeq  uint64 // end of the last mapping, on the subflow; nextDSN: in the data
 	nextDSN  uint64
+	lastDSN  uint64 // the last mapping on the fast path, as in the option; lastRest: its last eight bytes; 0: none
+	lastRest uint64
 
 	forgotten uint64    // end of the last mapping that was dropped from maps
 	maps      []mapping // ascending, disjoint; those with only seen bytes may be dropped
@@ -35,9 +37,9 @@ type half struct {
 func (e *Engine) newHalf(s *Sub, dir uint8) *half {
 	m := s.Conn.multi
 	if m.data == nil {
-		m.data = e.spare.data.get()
+		m.data = e.spare.getData()
 	}
-	h := e.spare.halves.get()
+	h := e.spare.getHalf()
 	h.sub, h.data, h.dir, h.nextSeq = s, &m.data[dir], dir, nowhere
 	s.half[dir] = h
 	return h
@@ -61,7 +63,7 @@ func (e *Engine) multipath(s *Sub, dir uint8, seg *tcp.Segment) {
 			h.expect()
 		}
 		if p.DSS&packet.DSSAck != 0 && (e.interest&Repeats != 0 || !h.data.repeats(p.DataAck, seg.Window)) {
-			e.takeDataAck(h, seg)
+			e.takeDataAck(h, p.DataAck, p.DSS&packet.DSSAck64 != 0, seg.Window)
 		}
 	} else if h.signals == 0 {
 		e.mute(h, seg)

@@ -156,8 +156,8 @@ func (e *Engine) writeDirection(s *Sub, dir uint8) {
 		return
 	}
 	e.seriesRows(c, s.ID, tables.LevelTCP, dir, s.Flow.RTT(from), s.Flow.ACKSizes(from))
-	if r := s.side[dir].rate; r != nil {
-		e.rateRow(c, s.ID, tables.LevelTCP, dir, r)
+	if e.rates {
+		e.rateRow(c, s.ID, tables.LevelTCP, dir, &s.side[dir].rate)
 	}
 }
 

@@ -6,7 +6,7 @@ package mptcp
 type freeList[T any] []*T
 
 // maxSpare is the maximum length of a free list.
-const maxSpare = 256
+const maxSpare = 1024
 
 // get returns a zero value.
 func (s *freeList[T]) get() *T {
@@ -57,10 +57,66 @@ type spares struct {
 	multis freeList[multi]
 	joins  freeList[joinState]
 	totals freeList[totals]
-	data   freeList[[2]direction]
-	halves freeList[half]
+	data   []*[2]direction
+	halves []*half
 	few    eventSlices // with capacity fewEvents
 	events eventSlices // with a larger capacity
+}
+
+// shortList is the maximum length of the lists that spares keep.
+const shortList = 256
+
+// emptied returns an empty list that uses the memory of a list, unless it is
+// long.
+func emptied[T any](list []T) []T {
+	if cap(list) > shortList {
+		return nil
+	}
+	return list[:0]
+}
+
+func (s *spares) getHalf() *half {
+	n := len(s.halves)
+	if n == 0 {
+		return new(half)
+	}
+	h := s.halves[n-1]
+	s.halves = s.halves[:n-1]
+	return h
+}
+
+func (s *spares) putHalf(h *half) {
+	if h == nil || len(s.halves) >= maxSpare {
+		return
+	}
+	*h = half{maps: emptied(h.maps), sent: sent{segments: emptied(h.sent.segments), runs: emptied(h.sent.runs)}}
+	s.halves = append(s.halves, h)
+}
+
+func (s *spares) getData() *[2]direction {
+	n := len(s.data)
+	if n == 0 {
+		return new([2]direction)
+	}
+	d := s.data[n-1]
+	s.data = s.data[:n-1]
+	return d
+}
+
+func (s *spares) putData(data *[2]direction) {
+	if data == nil || len(s.data) >= maxSpare {
+		return
+	}
+	for dir := range data {
+		d := &data[dir]
+		clear(d.carriers[:cap(d.carriers)])
+		*d = direction{
+			holes: holes{spans: emptied(d.holes.spans)}, below: holes{spans: emptied(d.below.spans)},
+			carriers: emptied(d.carriers), rtt: d.rtt.Emptied(), ackSizes: d.ackSizes.Emptied(),
+			bursts: bursts{kept: thinned[burstRow]{values: emptied(d.bursts.kept.values)}},
+		}
+	}
+	s.data = append(s.data, data)
 }
 
 // recycle reuses the memory of a connection whose rows are written. Conn and
@@ -72,12 +128,15 @@ func (e *Engine) recycle(c *Conn) {
 	c.totals = nil
 	for _, s := range c.Subs {
 		for _, h := range s.half {
-			e.spare.halves.put(h)
+			e.spare.putHalf(h)
 		}
 		s.half = [2]*half{}
+		if e.options.Release != nil {
+			e.options.Release(s.Flow)
+		}
 	}
 	if c.multi != nil {
-		e.spare.data.put(c.multi.data)
+		e.spare.putData(c.multi.data)
 		c.multi.data = nil
 	}
 	s := &c.first

@@ -20,7 +20,7 @@ func (e *Engine) tellData(h *half, seg *tcp.Segment, lo, hi uint64, original *Su
 	if e.observer != nil {
 		e.observer.Data(s, int(h.dir), e.nowNS, lo-d.origin, hi-d.origin, original)
 	}
-	if e.options.Payload != nil && original == nil {
+	if e.options.Payload != nil && original == nil && (seg != nil || s.Conn.payloadAsked) {
 		e.tellPayload(s, h.dir, seg, lo-d.origin, hi-lo, lo+e.shift)
 	}
 }
@@ -113,11 +113,18 @@ func (e *Engine) tellPlain(s *Sub, dir uint8, seg *tcp.Segment) {
 			outside(seg, func(lo, hi uint64) { e.tellPlainData(s, dir, seg, span(lo, hi), origin, s) })
 		}
 	}
-	if e.observer == nil || seg.Ack == 0 || p.Flags&(packet.SYN|packet.RST) != 0 {
+	if p.Flags&(packet.SYN|packet.RST) == 0 {
+		e.tellPlainACK(s, dir, seg.Ack, seg.Window)
+	}
+}
+
+// tellPlainACK reports an acknowledgement; 0: its number is unknown.
+func (e *Engine) tellPlainACK(s *Sub, dir uint8, ack uint64, window uint32) {
+	if e.observer == nil || ack == 0 {
 		return
 	}
-	if origin := s.origin(1-dir, seg.Ack); seg.Ack >= origin {
-		e.observer.Ack(s, int(1-dir), p.TimeNS, seg.Ack-origin, seg.Window)
+	if origin := s.origin(1-dir, ack); ack >= origin {
+		e.observer.Ack(s, int(1-dir), e.nowNS, ack-origin, window)
 	}
 }
 
@@ -129,7 +136,7 @@ func (e *Engine) tellPlainData(s *Sub, dir uint8, seg *tcp.Segment, part interva
 	if e.observer != nil {
 		e.observer.Data(s, int(dir), e.nowNS, part.Lo-origin, part.Hi-origin, original)
 	}
-	if e.options.Payload != nil && original == nil {
+	if e.options.Payload != nil && original == nil && (seg != nil || s.Conn.payloadAsked) {
 		e.tellPayload(s, dir, seg, part.Lo-origin, part.Len(), part.Lo)
 	}
 }

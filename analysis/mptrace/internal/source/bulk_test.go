@@ -10,13 +10,21 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// blocks returns the packets of all blocks, filled one after the other.
+// blocks returns the decoded packets of all blocks, filled one after the other.
 func blocks(s *Source) iter.Seq[[]packet.Packet] {
 	return func(yield func([]packet.Packet) bool) {
 		var b Block
-		for s.Next(&b) && yield(b.Packets) {
+		for s.Next(&b) && yield(decoded(s, &b)) {
 		}
 	}
+}
+
+// decoded returns the packets of a block.
+func decoded(s *Source, b *Block) (all []packet.Packet) {
+	for p := range s.Packets(b) {
+		all = append(all, *p)
+	}
+	return all
 }
 
 // bulk writes a pcapng capture as made on a phone, of a download over one

@@ -25,33 +25,25 @@ func datagram(port uint16, message []byte) []byte {
 // or A and the message of an answer, with its time. inUse blocks are in use at
 // once.
 func toldOf(s *Source, inUse int) (told []string) {
-	s.options.Answers = true
+	s.options.Answer = func(message []byte, timeNS int64) {
+		told = append(told, fmt.Sprint("A", string(message), " ", timeNS))
+	}
+	tell := func(b *Block) {
+		for p := range s.Packets(b) {
+			told = append(told, fmt.Sprint("S", segmentOf(p), " ", p.TimeNS))
+		}
+	}
 	ring := make([]Block, inUse)
 	for turn := 0; ; turn++ {
 		b := &ring[turn%inUse]
-		told = append(told, toldBy(b)...)
+		tell(b)
 		if !s.Next(b) {
 			for i := 1; i < inUse; i++ {
-				told = append(told, toldBy(&ring[(turn+i)%inUse])...)
+				tell(&ring[(turn+i)%inUse])
 			}
 			return told
 		}
 	}
-}
-
-func toldBy(b *Block) (told []string) {
-	at := 0
-	segments := func(end int) {
-		for ; at < end; at++ {
-			told = append(told, fmt.Sprint("S", segmentOf(&b.Packets[at]), " ", b.Packets[at].TimeNS))
-		}
-	}
-	for _, a := range b.Answers {
-		segments(a.Before)
-		told = append(told, fmt.Sprint("A", string(a.Message), " ", a.TimeNS))
-	}
-	segments(len(b.Packets))
-	return told
 }
 
 // TestAnswersInTheirPlace merges captures of segments, answers and other
@@ -132,7 +124,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// TestAnswersAlone: without Options.Answers, answers yield no blocks.
+// TestAnswersAlone: a block can consist of answers alone.
 func TestAnswersAlone(t *testing.T) {
 	b := append(sectionBlock(), interfaceBlock(1, "wlan0")...)
 	for i := range 3 {
@@ -143,31 +135,12 @@ func TestAnswersAlone(t *testing.T) {
 		t.Errorf("%q", told)
 	}
 	s := Open([]string{name}, Options{})
-	var block Block
-	if s.Next(&block) || s.Files()[0].Packets != 3 || s.Files()[0].TCP != 0 {
-		t.Errorf("%+v, %+v", block, s.Files()[0])
-	}
-}
-
-// TestFloodOfAnswers: a block does not grow with the number of consecutive
-// answers, and batches are reused.
-func TestFloodOfAnswers(t *testing.T) {
-	const answers = 30_000
-	b := append(sectionBlock(), interfaceBlock(1, "wlan0")...)
-	for i := range answers {
-		b = enhanced(b, 0, int64(i), datagram(53, make([]byte, 20)), 62)
-	}
-	s := Open([]string{writeFile(t, "x.pcapng", b)}, Options{Answers: true})
-	s.inputs[0].size = 4096
-	told := 0
-	var block Block
-	for s.Next(&block) {
-		if most := (moreBatches + 1) * 4096 / 62; len(block.Answers) > most || len(block.batches) > moreBatches+1 {
-			t.Fatalf("%d answers in %d batches", len(block.Answers), len(block.batches))
+	for packets := range blocks(s) {
+		if len(packets) > 0 {
+			t.Error(packets)
 		}
-		told += len(block.Answers)
 	}
-	if n := len(s.free); told != answers || n > 3*(moreBatches+2) {
-		t.Errorf("%d answers, %d batches", told, n)
+	if s.Files()[0].Packets != 3 || s.Files()[0].TCP != 0 {
+		t.Errorf("%+v", s.Files()[0])
 	}
 }

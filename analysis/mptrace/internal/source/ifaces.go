@@ -3,6 +3,7 @@ package source
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"mplab/analysis/mptrace/capfile"
@@ -16,26 +17,28 @@ type iface struct {
 	link   int   // link type
 	number int32 // in the sequence, unless the frames contain it: see links
 	links  *links
+
+	// Of the usual link-layer header: its length, and place and value of the
+	// protocol of the network layer.
+	ipAt, typeAt int
+	typeIPv4     uint16
 }
 
 // maxNames is the maximum number of distinct interfaces.
 const maxNames = 1 << 16
 
-// iface returns an interface of an input by its number in the file.
-func (s *Source) iface(in *input, number int32) *iface {
-	if int(number) < len(in.ifaces) {
-		return in.ifaces[number]
-	}
-	for _, d := range in.file.Interfaces()[len(in.ifaces) : number+1] {
+// meet takes over the interfaces of an input that its records describe.
+func (s *Source) meet(in *input) {
+	for _, d := range in.file.Interfaces()[len(in.ifaces):] {
 		i := &iface{inFile: int32(len(in.ifaces)), known: packet.KnownLink(d.LinkType), link: d.LinkType}
 		if in.indexed(d) {
 			i.links = &links{numbers: map[uint32]int32{}}
 		} else {
 			i.number = s.names.add(d.Name)
 		}
+		i.ipAt, i.typeAt, i.typeIPv4 = packet.UsualLink(d.LinkType)
 		in.ifaces = append(in.ifaces, i)
 	}
-	return in.ifaces[number]
 }
 
 // indexed reports whether the frames of an interface contain an interface
@@ -79,11 +82,16 @@ func (s *Source) findLink(l *links, index uint32) int32 {
 }
 
 // names is a list that can grow while other goroutines read it.
-type names struct{ list atomic.Pointer[[]string] }
+type names struct {
+	adding sync.Mutex
+	list   atomic.Pointer[[]string]
+}
 
 // add returns the number of a new name. All names beyond maxNames share one
 // number and are not kept.
 func (n *names) add(name string) int32 {
+	n.adding.Lock()
+	defer n.adding.Unlock()
 	list := n.all()
 	if len(list) > maxNames {
 		return maxNames

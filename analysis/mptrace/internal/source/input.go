@@ -1,6 +1,10 @@
 package source
 
 import (
+	"encoding/binary"
+	"iter"
+	"math"
+
 	"mplab/analysis/mptrace/capfile"
 	"mplab/analysis/mptrace/packet"
 	"mplab/analysis/mptrace/tables"
@@ -19,50 +23,81 @@ type input struct {
 	ifaces  []*iface         // by number in the file
 }
 
-// take decodes the records of an input up to a time into a block, until the
-// block is full.
+// take appends the records of an input up to a time to a block, until the block
+// is full.
 func (s *Source) take(in *input, until int64, b *Block) {
-	packets, records := b.Packets[:blockSize], in.records
-	had, at := len(b.Packets), in.at
-	n := had
-	from := s.iface(in, records[at].Iface)
-	for ; at < len(records) && n < blockSize; at++ {
-		r := &records[at]
-		if r.TimeNS > until {
-			break
+	from, to := in.at, min(len(in.records), in.at+blockSize-b.records)
+	if in.at = to; until < math.MaxInt64 {
+		for in.at = from; in.at < to && in.records[in.at].TimeNS <= until; in.at++ {
 		}
-		if r.Iface != from.inFile {
-			from = s.iface(in, r.Iface)
-		}
-		p := &packets[n]
-		verdict := packet.Decode(from.link, r.Data, int(r.OrigLen), p)
-		if verdict != packet.TCP {
-			s.other(from, verdict, r.Data)
-			if verdict == packet.Other && s.options.Answers {
-				s.answer(b, in, from.link, r, n)
-			}
-			continue
-		}
-		p.TimeNS, p.Iface = r.TimeNS, from.number
-		if from.links != nil {
-			p.Iface = s.link(from, r.Data)
-		}
-		if p.Quirks&(packet.FirstFragment|packet.OptionsCut|packet.LengthDamaged) != 0 || p.Has&packet.HasBad != 0 {
-			s.odd(p)
-		}
-		if s.options.Rewrite != nil {
-			s.options.Rewrite(p)
-		}
-		n++
 	}
-	if in.at, b.Packets = at, packets[:n]; at < len(records) {
-		in.head = records[at].TimeNS
+	if in.at < len(in.records) {
+		in.head = in.records[in.at].TimeNS
 	}
-	in.row.TCP += int64(n - had)
-	if n > had {
-		s.hold(b, in.batch)
+	b.Runs = append(b.Runs, Run{in.records[from:in.at], in.row, in.ifaces})
+	b.records += in.at - from
+	s.hold(b, in.batch)
+}
+
+// hold keeps a batch until a block is released.
+func (s *Source) hold(b *Block, held *batch) {
+	if held.fill != s.fills {
+		held.fill = s.fills
+		held.users++
+		b.batches = append(b.batches, held)
 	}
 }
+
+// Decode decodes a record of a run. It returns false if the record contains no
+// TCP segment.
+func (s *Source) Decode(run *Run, r *capfile.Record, p *packet.Packet) bool {
+	from := run.ifaces[r.Iface]
+	if verdict := packet.Decode(from.link, r.Data, int(r.OrigLen), p); verdict != packet.TCP {
+		s.other(from, verdict, r)
+		return false
+	}
+	run.row.TCP++
+	p.TimeNS, p.Iface = r.TimeNS, from.number
+	if from.links != nil {
+		p.Iface = s.link(from, r.Data)
+	}
+	if p.Quirks&(packet.FirstFragment|packet.OptionsCut|packet.LengthDamaged) != 0 || p.Has&packet.HasBad != 0 {
+		s.odd(p)
+	}
+	if s.options.Rewrite != nil {
+		s.options.Rewrite(p)
+	}
+	return true
+}
+
+// Packets decodes the segments of a block. A packet is valid until the next one.
+func (s *Source) Packets(b *Block) iter.Seq[*packet.Packet] {
+	return func(yield func(*packet.Packet) bool) {
+		var p packet.Packet
+		for i := range b.Runs {
+			run := &b.Runs[i]
+			for j := range run.Records {
+				if s.Decode(run, &run.Records[j], &p) && !yield(&p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// IPv4 returns the packet in a record, from its header, if its link-layer
+// header is the usual one for IPv4; otherwise nil. wire is its length on the
+// wire.
+func (run *Run) IPv4(r *capfile.Record) (ip []byte, wire int) {
+	from := run.ifaces[r.Iface]
+	if len(r.Data) <= from.ipAt || binary.BigEndian.Uint16(r.Data[from.typeAt:]) != from.typeIPv4 {
+		return nil, 0
+	}
+	return r.Data[from.ipAt:], max(int(r.OrigLen), len(r.Data)) - from.ipAt
+}
+
+// Fast counts a record whose segment was processed without Decode.
+func (run *Run) Fast() { run.row.TCP++ }
 
 // firstInterface returns the name of the first record's interface.
 func (in *input) firstInterface() string { return in.file.Interfaces()[in.records[0].Iface].Name }
@@ -104,15 +139,20 @@ func (in *input) repair() (repaired int64) {
 	return repaired
 }
 
-// other counts a frame without a TCP segment.
-func (s *Source) other(from *iface, verdict packet.Verdict, frame []byte) {
+// other counts a frame without a TCP segment, and reports a DNS answer in it.
+func (s *Source) other(from *iface, verdict packet.Verdict, r *capfile.Record) {
 	switch {
 	case !from.known:
 		s.warnings.FramesUnknownLink++
-	case verdict == packet.Other && packet.Tunnelled(from.link, frame):
+	case verdict == packet.Other && packet.Tunnelled(from.link, r.Data):
 		s.warnings.FramesTunnelled++
 	default:
 		s.verdicts[verdict]++
+	}
+	if verdict == packet.Other && s.options.Answer != nil {
+		if port, message, ok := packet.Datagram(from.link, r.Data); ok && port == portDNS {
+			s.options.Answer(message, r.TimeNS)
+		}
 	}
 }
 
@@ -133,8 +173,14 @@ func (s *Source) odd(p *packet.Packet) {
 }
 
 // Files describes how much of each file was read, in the order of the given
-// names. It is complete when Next has returned false.
-func (s *Source) Files() []tables.File { return s.rows }
+// names. It is complete when Next has returned false and all records were
+// decoded.
+func (s *Source) Files() []tables.File {
+	for _, in := range s.opened {
+		in.describe()
+	}
+	return s.rows
+}
 
 // Warnings adds the counts of unusable frames and segments.
 func (s *Source) Warnings(w *tables.Warnings) {
@@ -146,7 +192,7 @@ func (s *Source) Warnings(w *tables.Warnings) {
 	w.SegmentsFragmented += s.warnings.SegmentsFragmented
 	w.FramesTunnelled += s.warnings.FramesTunnelled
 	w.SegmentsOverlong += s.warnings.SegmentsOverlong
-	w.TimestampsRepaired += s.warnings.TimestampsRepaired
+	w.TimestampsRepaired += s.repairs
 	w.OptionsCut += s.warnings.OptionsCut
 	w.OptionsMalformed += s.warnings.OptionsMalformed
 }
@@ -154,7 +200,6 @@ func (s *Source) Warnings(w *tables.Warnings) {
 // Close ends reading before the last packet.
 func (s *Source) Close() {
 	for _, in := range s.inputs {
-		in.describe()
 		in.file.Close()
 	}
 	s.inputs = nil
@@ -162,6 +207,7 @@ func (s *Source) Close() {
 
 // describe completes the row of the file.
 func (in *input) describe() {
+	in.row.Dropped, in.row.Interfaces = 0, []string{}
 	for i, d := range in.file.Interfaces() {
 		in.row.Dropped += int64(d.Dropped)
 		switch {

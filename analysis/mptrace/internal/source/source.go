@@ -22,25 +22,31 @@ type Options struct {
 	// Rewrite is called for each segment, with its time and interface set; nil:
 	// none.
 	Rewrite func(*packet.Packet)
-	// Answers enables DNS answers; blocks may then have no packets.
-	Answers bool
+	// Answer is called for each completely captured UDP datagram from port 53,
+	// which may not be valid DNS; nil: none.
+	Answer func(message []byte, timeNS int64)
 }
 
-// Source is a sequence of TCP segments. Its methods, except Interface, must not
-// be called concurrently.
+// Source is a sequence of captured frames. Its methods must not be called
+// concurrently, with two exceptions: Interface, and Decode for one block at a
+// time while Next fills another one.
 type Source struct {
-	options  Options
-	rows     []tables.File
-	inputs   []*input // not yet at their end, in the order of begin
-	names    names
+	options Options
+	rows    []tables.File
+	opened  []*input
+	inputs  []*input // not yet at their end, in the order of begin
+	names   names
+	free    []*batch
+	fills   int64 // number of calls of Next
+	repairs int64 // number of repaired time stamps
+
+	// Of Decode:
 	verdicts [packet.Verdicts]int64
 	warnings tables.Warnings // without the verdicts
-	free     []*batch
-	fills    int64 // number of calls of Next
 }
 
 const (
-	blockSize = 2048 // with fewer, threads wait for each other; more do not fit into the cache
+	blockSize = 2048 // in records: with fewer, threads wait for each other
 	// A block that is not full is also handed over when its packets use this
 	// many batches more than there are files.
 	moreBatches = 4
@@ -50,13 +56,19 @@ const (
 	maxRead   = 128 << 10
 )
 
-// Block is a batch of consecutive packets and the DNS answers between them.
-// They, and the bytes they point to, are valid until the block is filled again.
-// The zero value is ready for use.
+// Block is a batch of consecutive records. They, and the bytes they point to,
+// are valid until the block is filled again. The zero value is ready for use.
 type Block struct {
-	Packets []packet.Packet
-	Answers []Answer // with Options.Answers
-	batches []*batch // batches that packets and answers point into
+	Runs    []Run
+	records int      // in all runs
+	batches []*batch // batches that the records point into
+}
+
+// Run is a sequence of consecutive records of one file.
+type Run struct {
+	Records []capfile.Record
+	row     *tables.File
+	ifaces  []*iface // by number in the file
 }
 
 // batch is a batch of a file; it is kept while its input or a block needs it.
@@ -86,6 +98,7 @@ func Open(names []string, o Options) *Source {
 		row.Format = file.Format
 		s.inputs = append(s.inputs, &input{file: file, row: row})
 	}
+	s.opened = slices.Clone(s.inputs)
 	size := min(max(readAhead/max(len(s.inputs), 1), minRead), maxRead)
 	for _, in := range s.inputs {
 		in.size = size
@@ -112,25 +125,22 @@ func given(name string, info os.FileInfo, names []string, infos []os.FileInfo) e
 	return nil
 }
 
-// Next fills a block with at least one packet or answer. After the last one, it
-// returns false and an empty block.
+// Next fills a block with at least one record. After the last one, it returns
+// false and an empty block.
 func (s *Source) Next(b *Block) bool {
 	s.release(b)
 	if s.fills == 0 {
 		s.begin()
 	}
 	s.fills++
-	if b.Packets == nil {
-		b.Packets = make([]packet.Packet, 0, blockSize)
-	}
-	for len(b.Packets) < blockSize && len(b.batches) < len(s.inputs)+moreBatches {
+	for b.records < blockSize && len(b.batches) < len(s.inputs)+moreBatches {
 		in, until := s.earliest()
 		if in == nil {
 			break
 		}
 		s.take(in, until, b)
 	}
-	return len(b.Packets) > 0 || len(b.Answers) > 0
+	return b.records > 0
 }
 
 // begin reads the start of all files and sorts them by interface and first
@@ -148,7 +158,7 @@ func (s *Source) release(b *Block) {
 	for _, batch := range b.batches {
 		s.drop(batch)
 	}
-	b.Packets, b.Answers, b.batches = b.Packets[:0], b.Answers[:0], b.batches[:0]
+	b.Runs, b.records, b.batches = b.Runs[:0], 0, b.batches[:0]
 }
 
 func (s *Source) drop(held *batch) {
@@ -192,7 +202,8 @@ func (s *Source) read(in *input) bool {
 		batch := s.newBatch(in.size)
 		in.err = in.file.Read(&batch.Batch)
 		in.batch, in.records, in.at = batch, batch.Records, 0
-		s.warnings.TimestampsRepaired += in.repair()
+		s.repairs += in.repair()
+		s.meet(in)
 		in.row.Packets += int64(len(in.records))
 		if len(in.records) > 0 {
 			in.head = in.records[0].TimeNS
@@ -204,7 +215,6 @@ func (s *Source) read(in *input) bool {
 	if in.err != io.EOF {
 		in.row.Partial, in.row.Error = true, fmt.Sprintf("%v after packet %d", in.err, in.row.Packets)
 	}
-	in.describe()
 	in.file.Close()
 	return false
 }

@@ -111,7 +111,7 @@ func TestMergeProperty(t *testing.T) {
 		}
 		var got []uint32
 		for packets := range blocks(s) {
-			if len(packets) == 0 || len(packets) > blockSize {
+			if len(packets) > blockSize {
 				t.Fatalf("a block of %d packets", len(packets))
 			}
 			for i := range packets {
@@ -142,22 +142,22 @@ func TestBlocksInFlight(t *testing.T) {
 	var said [blocks][]string
 	for turn := 0; ; turn++ {
 		i := turn % blocks
-		if now := sayAll(&ring[i]); !slices.Equal(now, said[i]) {
+		if now := sayAll(s, &ring[i]); !slices.Equal(now, said[i]) {
 			t.Fatalf("block %d changed", turn-blocks)
 		}
 		more := s.Next(&ring[i])
-		if said[i] = sayAll(&ring[i]); !more {
+		if said[i] = sayAll(s, &ring[i]); !more {
 			break
 		}
 	}
-	if files := s.Files(); files[0].TCP != 3000 || files[1].TCP != 3000 {
+	if files := s.Files(); files[0].Packets != 3000 || files[1].Packets != 3000 {
 		t.Errorf("%+v", files)
 	}
 }
 
-func sayAll(b *Block) (said []string) {
-	for i := range b.Packets {
-		said = append(said, fmt.Sprintf("%+v", b.Packets[i]))
+func sayAll(s *Source, b *Block) (said []string) {
+	for p := range s.Packets(b) {
+		said = append(said, fmt.Sprintf("%+v", *p))
 	}
 	return said
 }
@@ -189,6 +189,7 @@ func TestSparseSegments(t *testing.T) {
 	s.inputs[0].size = 4096
 	var b Block
 	for s.Next(&b) {
+		decoded(s, &b)
 		if len(b.batches) > moreBatches+1 {
 			t.Fatalf("%d batches in a block", len(b.batches))
 		}

@@ -24,10 +24,21 @@ func (s *stream) acknowledge(p *packet.Packet, seg *Segment, progress uint32) {
 			s.initialWindow = int64(s.seen.Bytes())
 		}
 	}
+	echoed := uint32(0)
+	if p.Has&packet.HasTimestamps != 0 {
+		echoed = p.TSEcr
+	}
+	s.advance(acked, bytes, p.TimeNS, echoed)
+}
+
+// advance processes an acknowledgement of new payload that was seen. echoed is
+// the echoed timestamp, or 0.
+func (s *stream) advance(acked uint64, bytes uint32, now int64, echoed uint32) {
+	s.acked = acked
 	s.acks++
-	s.lastACKNS = max(s.lastACKNS, p.TimeNS)
+	s.lastACKNS = max(s.lastACKNS, now)
 	s.sizes.Add(uint64(bytes))
-	s.take(acked, p)
+	s.take(acked, now, echoed)
 	if s.loss != nil {
 		s.loss.progress(acked)
 	}

@@ -28,8 +28,8 @@ type recent struct {
 // direction.
 type imprint struct {
 	timeNS       int64
-	seq, ack     uint32
-	tsVal, tsEcr uint32
+	seqAck       uint64 // sequence number, acknowledgement
+	stamps       uint64 // TSval, TSecr
 	payload      uint32
 	window       uint16 // in the order of packet.Packet, so that they are copied at once
 	id, checksum uint16
@@ -40,10 +40,23 @@ func (r *recent) add(p *packet.Packet) {
 	i := &r.packets[r.at%recentLength]
 	r.at++
 	i.timeNS = p.TimeNS
-	i.seq, i.ack, i.tsVal, i.tsEcr = p.Seq, p.Ack, p.TSVal, p.TSEcr
+	i.seqAck, i.stamps = pair(p.Seq, p.Ack), pair(p.TSVal, p.TSEcr)
 	i.window, i.id, i.checksum = p.Window, p.IPID, p.Checksum
 	i.payload, i.flags = p.Payload, p.Flags
 }
+
+// resembles reports whether a packet without payload can be a copy of a recent
+// one.
+func (r *recent) resembles(seqAck uint64, id uint16) bool {
+	for k := range r.packets {
+		if i := &r.packets[k]; i.seqAck == seqAck && i.id == id {
+			return true
+		}
+	}
+	return false
+}
+
+func pair(high, low uint32) uint64 { return uint64(high)<<32 | uint64(low) }
 
 // doubled reports whether the capture may contain packets of a direction twice.
 func (f *Flow) doubled(dir uint8) bool { return f.duplicates > 0 || !f.half[dir].synSeen }
@@ -52,11 +65,11 @@ func (f *Flow) doubled(dir uint8) bool { return f.duplicates > 0 || !f.half[dir]
 func (r *recent) holds(p *packet.Packet, doubled bool) bool {
 	for k := range r.packets {
 		i := &r.packets[k]
-		if i.seq != p.Seq || i.ack != p.Ack || i.payload != p.Payload || i.flags != p.Flags ||
+		if i.seqAck != pair(p.Seq, p.Ack) || i.payload != p.Payload || i.flags != p.Flags ||
 			i.window != p.Window || i.timeNS == 0 {
 			continue
 		}
-		if p.Has&packet.HasTimestamps != 0 && (i.tsVal != p.TSVal || i.tsEcr != p.TSEcr) {
+		if p.Has&packet.HasTimestamps != 0 && i.stamps != pair(p.TSVal, p.TSEcr) {
 			continue
 		}
 		if isCopy(p, p.TimeNS-i.timeNS, i.id, i.checksum, doubled) {

@@ -28,7 +28,8 @@ type Flow struct {
 	// Owner is free for the consumer of the segments.
 	Owner any
 
-	streams                [2]*stream // nil before payload or an acknowledgement
+	pair                   *[2]stream // nil before payload or an acknowledgement
+	streams                [2]*stream // of pair
 	half                   [2]half
 	synNS, synAckNS, ackNS int64 // first SYN, first SYN/ACK, third packet; 0: not seen
 	duplicates             int64

@@ -34,18 +34,23 @@ func (h *half) count(p *packet.Packet) {
 	if h.segments == 0 {
 		h.begin(p)
 	}
+	h.counted(p.TimeNS, p.Has, p.Flags, p.TTL)
+}
+
+// counted counts a segment that is not the first one.
+func (h *half) counted(now int64, has packet.Has, flags, ttl uint8) {
 	h.segments++
-	h.pushes += int64(p.Flags >> 3 & 1)
-	h.has |= p.Has
-	idle := p.TimeNS - h.lastNS
+	h.pushes += int64(flags >> 3 & 1)
+	h.has |= has
+	idle := now - h.lastNS
 	if idle > h.idleNS {
 		h.idleNS = idle
 	}
 	if idle > 0 {
-		h.lastNS = p.TimeNS
+		h.lastNS = now
 	}
-	if p.TTL != h.ttl {
-		h.ttl, h.ttlMin, h.ttlMax = p.TTL, min(h.ttlMin, p.TTL), max(h.ttlMax, p.TTL)
+	if ttl != h.ttl {
+		h.ttl, h.ttlMin, h.ttlMax = ttl, min(h.ttlMin, ttl), max(h.ttlMax, ttl)
 	}
 }
 

@@ -38,9 +38,9 @@ func (t *Tracker) irregular(f *Flow, p *packet.Packet, seg *Segment, beforeNS in
 		s.losses().skip(hole{edge, seg.Lo, p.TimeNS, s.idBefore(), p.IPID})
 	}
 	if seg.Hi > edge {
-		s.fresh(p, max(seg.Lo, edge), seg.Hi)
+		s.fresh(p.TimeNS, p.IPID, p.TSVal, max(seg.Lo, edge), seg.Hi)
 	} else if seg.Fresh != None {
-		s.fly(p)
+		s.fly(p.TimeNS)
 	}
 }
 
@@ -110,7 +110,7 @@ func (t *Tracker) late(f *Flow, p *packet.Packet, seg *Segment, beforeNS int64) 
 		hi: seg.Hi, size: p.Payload, firstNS: p.TimeNS, lastNS: p.TimeNS, firstTS: p.TSVal, lastTS: p.TSVal,
 	}
 	s.edge = max(s.edge, seg.Hi)
-	s.fly(p)
+	s.fly(p.TimeNS)
 	if f.overtaken(seg.Dir, p, h, known, seg.Hi) {
 		seg.Reordered = true
 		l.reordered++

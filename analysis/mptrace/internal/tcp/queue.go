@@ -8,7 +8,6 @@ const (
 	oneSided        // only one direction was seen
 	active
 	closed
-	tombstones // flows that have ended, reduced to their addresses
 	queues
 )
 
@@ -46,9 +45,7 @@ func (t *Tracker) timePasses(nowNS int64) {
 func (t *Tracker) sweep(nowNS int64) {
 	t.sweepNS = nowNS + min(sweepEveryNS, t.o.IdleNS/4, t.o.ClosedNS/4)
 	t.sweepClosed(nowNS)
-	for f := t.queues[tombstones].Front(); f != nil && nowNS-f.queuedNS >= lateNS; f = t.queues[tombstones].Front() {
-		t.forget(f)
-	}
+	t.tombstones.expire(nowNS - lateNS)
 	for _, i := range [...]uint8{opening, oneSided, active} {
 		q := &t.queues[i]
 		for n := q.Len(); n > 0 && nowNS-q.Front().queuedNS >= t.o.IdleNS/4; n-- {
@@ -99,15 +96,16 @@ func (t *Tracker) makeRoom() {
 	if q := &t.queues[closed]; q.Len() > t.o.MaxFlows/closedShare {
 		t.retire(q.Front())
 	}
-	if q := &t.queues[tombstones]; q.Len() > t.o.MaxFlows/tombstoneShare {
-		t.forget(q.Front())
+	stones := &t.tombstones
+	if len(stones.times) > t.o.MaxFlows/tombstoneShare {
+		stones.remove(stones.oldest().hash)
 	}
-	if t.table.used < t.o.MaxFlows {
+	if t.table.used+len(stones.times) < t.o.MaxFlows {
 		return
 	}
 	switch {
-	case t.queues[tombstones].Len() > 0:
-		t.forget(t.queues[tombstones].Front())
+	case len(stones.times) > 0:
+		stones.remove(stones.oldest().hash)
 	case t.queues[opening].Len() > 0:
 		t.evict(t.queues[opening].Front())
 	case t.queues[oneSided].Len() > 0:
@@ -122,16 +120,9 @@ func (t *Tracker) makeRoom() {
 // retire ends a closed flow and leaves a tombstone, so that late packets do not
 // start a new flow.
 func (t *Tracker) retire(f *Flow) {
+	hash, timeNS := t.table.hashOf(f), f.LastNS
 	t.end(f)
-	tombstone := &Flow{Ends: f.Ends}
-	t.table.insert(tombstone)
-	t.enqueue(tombstone, tombstones, f.LastNS)
-}
-
-// forget removes the tombstone of a flow.
-func (t *Tracker) forget(tombstone *Flow) {
-	t.queues[tombstones].Remove(tombstone)
-	t.table.remove(tombstone)
+	t.tombstones.add(hash, timeNS)
 }
 
 func (t *Tracker) evict(f *Flow) {

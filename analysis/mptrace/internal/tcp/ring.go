@@ -32,6 +32,15 @@ const (
 	idleRing = 64
 )
 
+// trim empties a ring and drops its memory if it is large.
+func (r *ring) trim() {
+	buf := r.buf
+	if len(buf) > idleRing {
+		buf = nil
+	}
+	*r = ring{buf: buf}
+}
+
 func (r *ring) at(i uint32) *sent { return &r.buf[i&uint32(len(r.buf)-1)] }
 
 // push makes room for one more segment at the end and returns it. The ring only

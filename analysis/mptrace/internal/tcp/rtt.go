@@ -1,7 +1,5 @@
 package tcp
 
-import "mplab/analysis/mptrace/packet"
-
 // A round trip is measured once per acknowledgement, from the last segment that
 // it acknowledges completely. SYN and FIN yield no sample: the handshake has a
 // separate column, and a FIN may wait for the application.
@@ -13,7 +11,7 @@ import "mplab/analysis/mptrace/packet"
 
 // take removes the segments below acked from the unacknowledged ones, and
 // measures.
-func (s *stream) take(acked uint64, p *packet.Packet) {
+func (s *stream) take(acked uint64, now int64, echoed uint32) {
 	r := &s.sent
 	from, again := r.head, false
 	for r.head != r.tail {
@@ -27,11 +25,11 @@ func (s *stream) take(acked uint64, p *packet.Packet) {
 	switch {
 	case r.head == from:
 	case !again && s.calm():
-		s.sample(p.TimeNS, r.at(r.head-1).lastNS)
-	case p.Has&packet.HasTimestamps != 0 && p.TSEcr != 0:
-		s.sampleEchoed(from, p)
+		s.sample(now, r.at(r.head-1).lastNS)
+	case echoed != 0:
+		s.sampleEchoed(from, now, echoed)
 	default:
-		s.sampleKarn(from, p)
+		s.sampleKarn(from, now)
 	}
 }
 
@@ -55,23 +53,23 @@ func (s *stream) sample(nowNS, sentNS int64) {
 
 // sampleEchoed measures from the transmission whose timestamp is echoed: the
 // one that advanced the acknowledgement (RFC 7323 §4.3).
-func (s *stream) sampleEchoed(from uint32, p *packet.Packet) {
+func (s *stream) sampleEchoed(from uint32, now int64, echoed uint32) {
 	for i := s.sent.head; i != from; {
 		i--
 		e := s.sent.at(i)
 		switch {
 		case e.again && !e.filled && e.firstTS == e.lastTS:
-		case e.lastTS == p.TSEcr:
-			s.sample(p.TimeNS, e.lastNS)
+		case e.lastTS == echoed:
+			s.sample(now, e.lastNS)
 			return
-		case e.firstTS == p.TSEcr && !e.filled:
-			s.sample(p.TimeNS, e.firstNS)
+		case e.firstTS == echoed && !e.filled:
+			s.sample(now, e.firstNS)
 			return
 		}
 	}
 }
 
-func (s *stream) sampleKarn(from uint32, p *packet.Packet) {
+func (s *stream) sampleKarn(from uint32, now int64) {
 	last := s.sent.at(s.sent.head - 1)
 	if last.again || !s.calm() {
 		return
@@ -81,5 +79,5 @@ func (s *stream) sampleKarn(from uint32, p *packet.Packet) {
 			return
 		}
 	}
-	s.sample(p.TimeNS, last.lastNS)
+	s.sample(now, last.lastNS)
 }

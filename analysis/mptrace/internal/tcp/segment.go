@@ -60,7 +60,7 @@ type Segment struct {
 	// counted.
 	Duplicate bool
 	// Late marks a packet of a flow that has ended. It must not be counted, and
-	// Flow is not a flow that was reported before.
+	// Flow is nil.
 	Late bool
 	// Ignored marks an RST that its receiver drops. Resumed marks the segment
 	// that shows that an earlier RST did not end the flow.

@@ -114,7 +114,7 @@ func (t *Tracker) synPayload(f *Flow, p *packet.Packet, seg *Segment) {
 	seg.Lo = next(s.edge, p.Seq+1)
 	seg.Hi = seg.Lo + uint64(p.Payload)
 	if p.Payload != 0 {
-		s.carry(p)
+		s.carry(p.TimeNS, p.Payload, uint32(len(p.Options)))
 		t.irregular(f, p, seg, 0)
 	}
 	if p.Flags&packet.ACK != 0 && q.ackKnown {

@@ -64,9 +64,23 @@ const maxJump = 1 << 22
 // defaultWire is used if the MSS is unknown: Ethernet and IPv4.
 const defaultWire = 1460
 
+// reset empties a stream. It keeps its lists, unless they are long.
+func (s *stream) reset() {
+	*s = stream{sent: ring{buf: s.sent.buf}, rtt: s.rtt.Emptied(), sizes: s.sizes.Emptied()}
+}
+
 // open creates the streams of a flow.
 func (t *Tracker) open(f *Flow) {
-	pair := new([2]stream)
+	var pair *[2]stream
+	if n := len(t.pairs); n > 0 {
+		pair = t.pairs[n-1]
+		t.pairs = t.pairs[:n-1]
+		pair[Up].reset()
+		pair[Down].reset()
+	} else {
+		pair = new([2]stream)
+	}
+	f.pair = pair
 	for dir := range pair {
 		s := &pair[dir]
 		f.streams[dir] = s
@@ -177,10 +191,10 @@ func (t *Tracker) plain(f *Flow, p *packet.Packet, seg *Segment) {
 	}
 
 	if p.Payload != 0 {
-		s.carry(p)
+		s.carry(p.TimeNS, p.Payload, uint32(len(p.Options)))
 		if inOrder && s.seen.Extend(lo, hi) {
 			seg.Fresh = All
-			s.fresh(p, lo, hi)
+			s.fresh(p.TimeNS, p.IPID, p.TSVal, lo, hi)
 		} else {
 			t.irregular(f, p, seg, beforeNS)
 		}
@@ -194,7 +208,7 @@ func (t *Tracker) plain(f *Flow, p *packet.Packet, seg *Segment) {
 	case p.Payload == 0 && p.Flags&packet.FIN == 0:
 		s.idleACK(q, p, lo, progress)
 	}
-	s.announce(p)
+	s.announce(p.Window)
 	if p.DSS&packet.DSSMap != 0 {
 		seg.Floor = s.floor()
 	}
@@ -224,41 +238,42 @@ func (f *Flow) thirdACK(p *packet.Packet) {
 	}
 }
 
-// carry counts payload, new or not.
-func (s *stream) carry(p *packet.Packet) {
+// carry counts payload, new or not, in a segment with a number of bytes of
+// options.
+func (s *stream) carry(now int64, payload, options uint32) {
 	if s.dataSegments == 0 {
-		s.firstPayloadNS, s.sizeMin = p.TimeNS, p.Payload
+		s.firstPayloadNS, s.sizeMin = now, payload
 	}
 	s.dataSegments++
-	s.bytes += int64(p.Payload)
-	if p.TimeNS > s.lastPayloadNS {
-		s.lastPayloadNS = p.TimeNS
+	s.bytes += int64(payload)
+	if now > s.lastPayloadNS {
+		s.lastPayloadNS = now
 	}
-	if p.Payload != s.size {
-		s.size, s.sizeMin, s.sizeMax = p.Payload, min(s.sizeMin, p.Payload), max(s.sizeMax, p.Payload)
+	if payload != s.size {
+		s.size, s.sizeMin, s.sizeMax = payload, min(s.sizeMin, payload), max(s.sizeMax, payload)
 	}
 	s.wireSegments++
-	if per := s.wire - min(uint32(len(p.Options)), s.wire/2); p.Payload > per && per > 0 {
-		s.wireSegments += int64((p.Payload - 1) / per)
+	if per := s.wire - min(options, s.wire/2); payload > per && per > 0 {
+		s.wireSegments += int64((payload - 1) / per)
 	}
 }
 
 // fresh counts new payload at the edge.
-func (s *stream) fresh(p *packet.Packet, lo, hi uint64) {
+func (s *stream) fresh(now int64, id uint16, stamp uint32, lo, hi uint64) {
 	s.edge = hi
-	s.lastID = p.IPID
-	s.fly(p)
+	s.lastID = id
+	s.fly(now)
 	if hi > s.acked || !s.ackKnown {
 		e := s.sent.push(s.acks > 0)
 		e.hi, e.size, e.again, e.filled = hi, uint32(hi-lo), false, false
-		e.firstNS, e.lastNS, e.firstTS, e.lastTS = p.TimeNS, p.TimeNS, p.TSVal, p.TSVal
+		e.firstNS, e.lastNS, e.firstTS, e.lastTS = now, now, stamp, stamp
 	}
 }
 
 // fly counts the data in flight when new payload is sent.
-func (s *stream) fly(p *packet.Packet) {
-	if p.TimeNS > s.lastFreshNS {
-		s.lastFreshNS = p.TimeNS
+func (s *stream) fly(now int64) {
+	if now > s.lastFreshNS {
+		s.lastFreshNS = now
 	}
 	s.freshSegments++
 	from := s.low
@@ -272,8 +287,7 @@ func (s *stream) fly(p *packet.Packet) {
 }
 
 // announce updates the receive window statistics.
-func (s *stream) announce(p *packet.Packet) {
-	w := p.Window
+func (s *stream) announce(w uint16) {
 	s.windows++
 	s.windowSum += int64(w)
 	if w != s.window || s.windows == 1 {

@@ -35,21 +35,26 @@ func (t *table) hashEnd(a packet.Addr, port uint16) uint64 {
 	return mix(a.Lo^uint64(port)<<48^t.seed, a.Hi^uint64(port)^0x9e3779b97f4a7c15)
 }
 
-func (t *table) hash(a, b packet.Addr, portA, portB uint16) uint32 {
-	return uint32(mix(t.hashEnd(a, portA)+t.hashEnd(b, portB), 0xd6e8feb86659fd93))
+func (t *table) hash(a, b packet.Addr, portA, portB uint16) uint64 {
+	return mix(t.hashEnd(a, portA)+t.hashEnd(b, portB), 0xd6e8feb86659fd93)
 }
 
-// find returns the flow of a packet, or nil, and the packet's direction.
-func (t *table) find(p *packet.Packet) (*Flow, uint8) {
+func (t *table) hashOf(f *Flow) uint64 {
+	return t.hash(f.Ends[Up].Addr, f.Ends[Down].Addr, f.Ends[Up].Port, f.Ends[Down].Port)
+}
+
+// find returns the flow of a packet, or nil, the packet's direction and its
+// hash.
+func (t *table) find(p *packet.Packet) (*Flow, uint8, uint64) {
 	hash, mask := t.hash(p.Src, p.Dst, p.SrcPort, p.DstPort), uint32(len(t.slots)-1)
-	for i := hash & mask; ; i = (i + 1) & mask {
+	for i := uint32(hash) & mask; ; i = (i + 1) & mask {
 		e := &t.slots[i]
 		if e.flow == nil {
-			return nil, Up
+			return nil, Up, hash
 		}
-		if e.hash == hash {
+		if e.hash == uint32(hash) {
 			if dir, ok := e.flow.direction(p); ok {
-				return e.flow, dir
+				return e.flow, dir, hash
 			}
 		}
 	}
@@ -65,7 +70,7 @@ func (t *table) insert(f *Flow) {
 			}
 		}
 	}
-	t.put(entry{f, t.hash(f.Ends[Up].Addr, f.Ends[Down].Addr, f.Ends[Up].Port, f.Ends[Down].Port)})
+	t.put(entry{f, uint32(t.hashOf(f))})
 	t.used++
 }
 
@@ -81,7 +86,7 @@ func (t *table) put(e entry) {
 // remove removes a flow and moves displaced entries up.
 func (t *table) remove(f *Flow) {
 	mask := uint32(len(t.slots) - 1)
-	i := t.hash(f.Ends[Up].Addr, f.Ends[Down].Addr, f.Ends[Up].Port, f.Ends[Down].Port) & mask
+	i := uint32(t.hashOf(f)) & mask
 	for t.slots[i].flow != f {
 		i = (i + 1) & mask
 	}

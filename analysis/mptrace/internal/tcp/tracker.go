@@ -23,6 +23,8 @@ const (
 	// unsettledNS is how long a closed flow is kept if packets may be
 	// retransmitted: Linux waits up to 120 s between two retransmissions.
 	unsettledNS = 130e9
+	// maxPairs is the maximum number of pairs of streams that wait for reuse.
+	maxPairs = 1024
 	// lateNS is how long after that its packets are recognised as late.
 	lateNS = 120e9
 )
@@ -38,6 +40,9 @@ type Tracker struct {
 	last   *Flow // flow of the previous packet
 	table  table
 	queues [queues]queue
+	pairs  []*[2]stream // for reuse
+
+	tombstones tombstones
 
 	nowNS   int64 // time of the previous packet
 	sweepNS int64 // time of the next sweep
@@ -45,6 +50,7 @@ type Tracker struct {
 	serial  uint64
 
 	blocks [8]packet.SACKBlock // scratch
+	routes [routes]route       // of Fast
 }
 
 // NewTracker returns a tracker.
@@ -75,14 +81,14 @@ func (t *Tracker) Add(p *packet.Packet, seg *Segment) {
 		dir, ok = f.direction(p)
 	}
 	if !ok {
-		if f, dir = t.table.find(p); f != nil && f.queue == tombstones {
+		var hash uint64
+		if f, dir, hash = t.table.find(p); f == nil && t.tombstones.has(hash) {
 			if p.Flags&(packet.SYN|packet.ACK) != packet.SYN {
-				seg.reset(p, f, dir, false)
+				seg.reset(p, nil, Up, false)
 				seg.Late = true
 				return
 			}
-			t.forget(f)
-			f = nil
+			t.tombstones.remove(hash)
 		}
 	}
 	first := false
@@ -107,6 +113,9 @@ func (t *Tracker) Add(p *packet.Packet, seg *Segment) {
 		f.opened = f.Established()
 	}
 	seg.Established = f.opened
+	if f.queue == active && p.Quirks&packet.IPv6 == 0 {
+		t.remember(p, f, dir)
+	}
 }
 
 // reset sets *seg to a new segment. It writes pointers only if they change,
@@ -150,6 +159,7 @@ func (t *Tracker) begin(p *packet.Packet) *Flow {
 func (t *Tracker) end(f *Flow) {
 	t.queues[f.queue].Remove(f)
 	t.table.remove(f)
+	t.unroute(f)
 	if t.last == f {
 		t.last = nil
 	}
@@ -161,15 +171,24 @@ func (t *Tracker) end(f *Flow) {
 	}
 	if f.streams[Up] != nil {
 		for dir := range f.streams {
-			f.streams[dir].sent = ring{} // the owner may keep the flow for a long time
+			f.streams[dir].sent.trim() // the owner may keep the flow for a long time
 		}
 	}
+}
+
+// Release takes back the memory of a flow that has ended. Only Ends, times and
+// the methods of [Flow] that need no payload may be used then.
+func (t *Tracker) Release(f *Flow) {
+	if f.streams[Up] != nil && len(t.pairs) < maxPairs {
+		t.pairs = append(t.pairs, f.pair)
+	}
+	f.pair, f.streams = nil, [2]*stream{}
 }
 
 // Close ends all flows, in the order of their starts.
 func (t *Tracker) Close() {
 	var all []*Flow
-	for i := range tombstones {
+	for i := range queues {
 		for f := t.queues[i].Front(); f != nil; f = t.queues[i].Next(f) {
 			all = append(all, f)
 		}

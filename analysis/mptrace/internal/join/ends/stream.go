@@ -25,9 +25,10 @@ type opener func() stream
 
 // files is a stream of packets from capture files.
 type files struct {
-	source *source.Source
-	block  source.Block
-	at     int
+	source  *source.Source
+	block   source.Block
+	run, at int // place of the next record
+	packet  packet.Packet
 }
 
 // captures opens capture files. The returned function reports how much of them
@@ -45,14 +46,20 @@ func captures(names []string, o source.Options) (opener, func() []tables.File, e
 }
 
 func (s *files) next() *packet.Packet {
-	if s.at == len(s.block.Packets) {
+	for {
+		for ; s.run < len(s.block.Runs); s.run, s.at = s.run+1, 0 {
+			for run := &s.block.Runs[s.run]; s.at < len(run.Records); {
+				s.at++
+				if s.source.Decode(run, &run.Records[s.at-1], &s.packet) {
+					return &s.packet
+				}
+			}
+		}
 		if !s.source.Next(&s.block) {
 			return nil
 		}
-		s.at = 0
+		s.run, s.at = 0, 0
 	}
-	s.at++
-	return &s.block.Packets[s.at-1]
 }
 
 func (s *files) iface(number int32) string { return s.source.Interface(number) }

@@ -284,11 +284,11 @@ func TestAgreesWithTheTables(t *testing.T) {
 	var seg tcp.Segment
 	wire := map[uint32]bool{} // starts of mappings
 	for in.Next(&block) {
-		for i := range block.Packets {
-			if p := &block.Packets[i]; p.Has&packet.HasDSS != 0 && p.DSS&packet.DSSMap != 0 && p.Payload > 0 {
+		for p := range in.Packets(&block) {
+			if p.Has&packet.HasDSS != 0 && p.DSS&packet.DSSMap != 0 && p.Payload > 0 {
 				wire[uint32(p.DSN)] = true
 			}
-			tracker.Add(&block.Packets[i], &seg)
+			tracker.Add(p, &seg)
 			engine.Add(&seg)
 		}
 	}

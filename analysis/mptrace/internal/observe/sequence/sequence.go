@@ -235,7 +235,7 @@ func (d *direction) reset() {
 }
 
 // spares is the maximum length of a free list.
-const spares = 16
+const spares = 256
 
 func take[T any](from *[]*T) *T {
 	n := len(*from)

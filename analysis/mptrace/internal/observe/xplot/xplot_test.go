@@ -255,8 +255,8 @@ func TestCaptures(t *testing.T) {
 		var block source.Block
 		var seg tcp.Segment
 		for in.Next(&block) {
-			for i := range block.Packets {
-				tracker.Add(&block.Packets[i], &seg)
+			for p := range in.Packets(&block) {
+				tracker.Add(p, &seg)
 				engine.Add(&seg)
 			}
 		}

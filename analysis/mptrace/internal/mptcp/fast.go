@@ -1,0 +1,134 @@
+package mptcp
+
+import (
+	"encoding/binary"
+
+	"mplab/analysis/mptrace/internal/tcp"
+	"mplab/analysis/mptrace/packet"
+	"mplab/analysis/mptrace/tables"
+)
+
+// Fast processes a segment that the fast path of package tcp has processed, if
+// its connection needs nothing but the usual: a mapping that repeats or
+// continues the last one, and payload that this mapping covers. ip is the
+// packet. It returns false for any other segment; then Add must process it. Add
+// does the same, and more, for every segment; both change the same state.
+func (e *Engine) Fast(st *tcp.Step, ip []byte) bool {
+	s, _ := st.Flow.Owner.(*Sub)
+	if s == nil || s.watch != 0 || st.TimeNS >= e.wakeNS || e.interest&(Segments|Mappings|Repeats) != 0 {
+		return false
+	}
+	c, dir := s.Conn, (st.Dir^s.turn)&1
+	side, h := &s.side[dir], s.half[dir]
+	if (st.Window == 0) != side.zeroWindow || st.Hi > st.Lo && !side.carried ||
+		st.HasData && e.options.Payload != nil && (!c.payloadAsked || c.payload != nil) {
+		return false
+	}
+	if c.plain {
+		return e.fastPlain(s, dir, st)
+	}
+	if h == nil || c.fallback != noNote || st.DSS == 0 || h.signals == 0 {
+		return false
+	}
+	signal := ip[st.DSSAt:]
+	if st.DSS&packet.DSSMap != 0 {
+		raw := (*[14]byte)(signal[12:26])
+		repeats := binary.LittleEndian.Uint64(raw[0:8]) == h.lastDSN && binary.LittleEndian.Uint64(raw[6:14]) == h.lastRest
+		if (!repeats || h.lastRest == 0) && !h.continues(st, raw) {
+			return false
+		}
+	}
+	d, now := h.data, st.TimeNS
+	if st.Hi > st.Lo {
+		n := len(h.maps)
+		if n == 0 || !h.maps[n-1].holds(st.Lo, st.Hi) {
+			return false
+		}
+	}
+	e.heardFast(s, dir, st)
+	h.signals++
+	if ack := binary.BigEndian.Uint64(signal[4:12]); !d.repeats(ack, st.Window) {
+		e.takeDataAck(h, ack, true, st.Window)
+	}
+	if st.Hi == st.Lo {
+		return true
+	}
+	m := &h.maps[len(h.maps)-1]
+	before := d.unique
+	if idle := now - d.payloadNS; idle > d.idleNS && d.payloadNS != 0 {
+		d.idleNS = idle
+	}
+	d.payloadNS = now
+	e.counted = false
+	lo := m.dsn + (st.Lo - m.lo)
+	e.shift = st.Lo - lo
+	if hi := lo + (st.Hi - st.Lo); d.advances(lo, hi) {
+		e.fresh(h, lo, hi)
+		if e.listening {
+			e.tellData(h, nil, lo, hi, nil)
+		}
+	} else {
+		e.account(h, nil, lo, hi)
+	}
+	if e.rates && d.rate.add(now, d.unique-before) {
+		e.rateRow(c, tables.NoSubflow, tables.LevelMPTCP, h.dir, &d.rate)
+	}
+	return true
+}
+
+// fastPlain is Fast for a connection without MPTCP.
+func (e *Engine) fastPlain(s *Sub, dir uint8, st *tcp.Step) bool {
+	if st.DSS != 0 || s.syn != synWhole && !s.Conn.MPTCP {
+		return false
+	}
+	e.heardFast(s, dir, st)
+	if e.listening {
+		if st.Hi > st.Lo {
+			e.tellPlainData(s, dir, nil, span(st.Lo, st.Hi), s.origin(dir, st.Lo), nil)
+		}
+		e.tellPlainACK(s, dir, st.Ack, st.Window)
+	}
+	return true
+}
+
+// heardFast records that a side was heard.
+func (e *Engine) heardFast(s *Sub, dir uint8, st *tcp.Step) {
+	now, c, side := st.TimeNS, s.Conn, &s.side[dir]
+	e.nowNS = now
+	if now > c.lastNS {
+		c.lastNS = now
+	}
+	side.heardNS = now
+	if st.Progress() {
+		s.progressNS = now
+	}
+	if st.Hi > st.Lo {
+		if e.rates && side.rate.add(now, st.Hi-st.Lo) {
+			e.rateRow(c, s.ID, tables.LevelTCP, dir, &side.rate)
+		}
+	}
+}
+
+// continues takes a mapping that continues the last one, and reports whether it
+// does. raw is the mapping in the option: DSN, subflow sequence number, length.
+func (h *half) continues(st *tcp.Step, raw *[14]byte) bool {
+	n, d := len(h.maps), h.data
+	if n == 0 || !h.hasISN || d.short || h.unmapped.Bytes() != 0 {
+		return false
+	}
+	m := &h.maps[n-1]
+	lo := st.Lo + uint64(int64(int32(h.isn+binary.BigEndian.Uint32(raw[8:12])-uint32(st.Lo))))
+	dsn, size := binary.BigEndian.Uint64(raw[0:8])-d.base, uint64(binary.BigEndian.Uint16(raw[12:14]))
+	switch {
+	case size == 0:
+		return false
+	case lo == m.hi && dsn == m.dsn+(m.hi-m.lo) && dsn <= d.edge+maxJump:
+		m.hi += size
+		h.mappings++
+	case !m.holds(lo, lo+size):
+		return false
+	}
+	h.lastDSN, h.lastRest = binary.LittleEndian.Uint64(raw[0:8]), binary.LittleEndian.Uint64(raw[6:14])
+	h.expect()
+	return true
+}
