@@ -6,6 +6,7 @@
 //	read     capfile            reads captures, one record a frame
 //	decode   packet             decodes a frame down to TCP and its options
 //	merge    internal/source    makes one sequence of the packets of all captures
+//	select   internal/filter    selects connections
 //	follow   internal/join/loopback  undoes transparent redirects
 //	         internal/tcp       follows the flows
 //	connect  internal/mptcp     builds connections from flows

@@ -29,6 +29,8 @@ var ErrConnections = fmt.Errorf("more than %d connections", mostShown)
 // connections with the most bytes. Its memory does not grow with the number of
 // connections, unless all must be shown.
 type Summary struct {
+	Filter string // the rows are of segments that match it; empty: of all
+
 	limit      int // negative: all
 	subflows   map[int32][]Subflow
 	directions map[int32][]Direction // of connections whose row has not arrived yet
@@ -134,6 +136,9 @@ func (s *Summary) Write(w io.Writer, files []File, warnings *Warnings) error {
 	out := bufio.NewWriter(w)
 	for i := range files {
 		files[i].summary(out)
+	}
+	if s.Filter != "" {
+		fmt.Fprintf(out, "only packets that match --filter %q\n", s.Filter)
 	}
 	t.missing(out, warnings)
 	if t.connections == 0 {

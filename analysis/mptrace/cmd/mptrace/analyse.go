@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mplab/analysis/mptrace"
+	"mplab/analysis/mptrace/internal/filter"
 	"mplab/analysis/mptrace/internal/join/loopback"
 	"mplab/analysis/mptrace/internal/payload/proxied"
 	"mplab/analysis/mptrace/internal/payload/tlskeys"
@@ -31,6 +32,8 @@ type analyseOptions struct {
 	passwordFile string
 	xplot        string
 	mptcptrace   string
+	filter       string
+	filtered     bool // there is a filter, perhaps an empty one
 }
 
 const analyseLong = `mptrace reads packet captures, merges them by time, and reports what each TCP
@@ -44,6 +47,20 @@ and proxy are compared by "mptrace ends".
   -o DIR      writes the tables as Parquet: DIR/connections.parquet and so on
   --json      prints the tables as one JSON object
   --summary   prints a summary as text; this is the default
+
+  --filter EXPRESSION   analyses only some connections. Terms, joined by "and":
+      connection N       number N in the output of the same command without this
+                         term
+      token HEX          Multipath TCP: token or token_client
+      address A[/LENGTH] client or server has this address, or one of this network
+      port P             client or server has this port
+      time FROM..TO      seconds since the first TCP segment, or RFC 3339; FROM or
+                         TO can be empty
+  address, port and time drop packets before the analysis, as a display filter
+  does. So time cuts connections (their totals miss the other packets), and
+  address cuts off the other subflows of a Multipath TCP connection. connection
+  and token keep connections whole, and read the files twice: they need files,
+  not pipes.
 
 "mptrace schema" describes the tables and their columns.
 
@@ -69,6 +86,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(c *cobra.Command, args []string) error {
+			o.filtered = c.Flags().Changed("filter")
 			return analyse(args, o, c.OutOrStdout())
 		},
 	}
@@ -79,6 +97,7 @@ func newCommand() *cobra.Command {
 	flags.BoolVar(&o.summary, "summary", false, "print a summary for people")
 	flags.BoolVar(&o.all, "all", false, "list every connection in the summary, not only the largest")
 	flags.StringSliceVar(&o.tables, "tables", nil, "tables to write or print, or all (default: all are written, the small ones printed)")
+	flags.StringVar(&o.filter, "filter", "", "analyse only connections that match, such as 'address 10.0.0.0/8 and port 443'")
 	flags.IntVar(&o.samples, "samples", o.samples, "round trips, bursts and points kept for each direction before they are thinned (-1: all)")
 	flags.IntVar(&o.threads, "threads", o.threads, "number of parallel goroutines; the output does not depend on it")
 	o.reading.flags(flags)
@@ -104,6 +123,9 @@ func analyse(names []string, o analyseOptions, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := readableTwice(names, options.Filter); err != nil {
+		return err
+	}
 	result, err := mptrace.Analyse(names, options)
 	if errors.Is(err, tables.ErrRows) {
 		err = fmt.Errorf("--json: more than %d rows. Write them as Parquet with -o DIR, or choose tables with --tables", mostRows)
@@ -120,6 +142,20 @@ func analyse(names []string, o analyseOptions, stdout io.Writer) error {
 	}
 	if bad {
 		return &exitError{code: exitPartial}
+	}
+	return nil
+}
+
+// readableTwice returns an error if a filter needs to read a pipe twice.
+func readableTwice(names []string, f *filter.Filter) error {
+	if f == nil || !f.Named() {
+		return nil
+	}
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if name == "-" || err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket|os.ModeCharDevice) != 0 {
+			return fmt.Errorf("--filter: connection and token read the captures twice, but %s is not a file. Write it to a file first", name)
+		}
 	}
 	return nil
 }
@@ -159,6 +195,14 @@ func (o *analyseOptions) options() (mptrace.Options, error) {
 	}
 	if a.Source, a.Network, err = o.reading.options(); err != nil {
 		return a, err
+	}
+	if o.filtered {
+		if a.Filter, err = filter.Parse(o.filter); err != nil {
+			return a, fmt.Errorf("--filter: %w", err)
+		}
+		if a.Summary != nil {
+			a.Summary.Filter = a.Filter.String()
+		}
 	}
 	if o.joinLoopback || o.redirectPort != 0 {
 		a.Loopback = &loopback.Options{Port: o.redirectPort}

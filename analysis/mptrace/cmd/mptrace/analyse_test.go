@@ -38,9 +38,16 @@ func TestExitCodes(t *testing.T) {
 		{[]string{text}, 2},
 		{[]string{empty, text}, 2},
 		{nil, 2},
+		{[]string{whole, "--filter", "port 4000"}, 0},
+		{[]string{whole, "--filter", ""}, 2},
+		{[]string{whole, "--filter", "port x"}, 2},
+		{[]string{"-", "--filter", "connection 0"}, 2},
 	} {
 		o := defaults
 		o.json = true
+		if n := len(c.files); n > 2 && c.files[n-2] == "--filter" {
+			o.filter, o.filtered, c.files = c.files[n-1], true, c.files[:n-2]
+		}
 		err := analyse(c.files, o, io.Discard)
 		got := 0
 		if err != nil {
@@ -79,6 +86,17 @@ func TestTablesOfCutFile(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(o.dir, tables.SourcesFile)); err != nil || json.Unmarshal(b, &sources) != nil ||
 		!sources.Partial || len(sources.Files) != 1 || !sources.Files[0].Partial || sources.Files[0].Packets == 0 {
 		t.Errorf("%v, %s", err, b)
+	}
+}
+
+// TestFilterInSummary: the summary names the filter.
+func TestFilterInSummary(t *testing.T) {
+	var out bytes.Buffer
+	command := newCommand()
+	command.SetOut(&out)
+	command.SetArgs([]string{"--filter", "port 4000  and connection 0", "../../testdata/two-paths-wlan0.pcapng"})
+	if err := command.Execute(); err != nil || !bytes.Contains(out.Bytes(), []byte("\nonly packets that match --filter \"port 4000 and connection 0\"\n")) {
+		t.Errorf("%v\n%s", err, out.Bytes())
 	}
 }
 
