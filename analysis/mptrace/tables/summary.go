@@ -173,7 +173,11 @@ func (w *Warnings) summary(out io.Writer) {
 		if n := value.Field(i).Int(); n > 0 {
 			field := value.Type().Field(i)
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			texts = append(texts, fmt.Sprintf("%s %d %s", name, n, field.Tag.Get("unit")))
+			text := fmt.Sprintf("%s %d %s", name, n, field.Tag.Get("unit"))
+			if hint := field.Tag.Get("hint"); hint != "" {
+				text += " (" + hint + ")"
+			}
+			texts = append(texts, text)
 		}
 	}
 	if len(texts) > 0 {
