@@ -145,6 +145,7 @@ func (s *Summary) Write(w io.Writer, files []File, warnings *Warnings) error {
 		fmt.Fprintln(out, "no TCP connections")
 	} else {
 		s.connections(out)
+		s.displayFilters(out)
 		t.write(out)
 	}
 	warnings.summary(out)
