@@ -108,7 +108,7 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.passwordFile, "shadowsocks-password", "", "file with the password of a ShadowSocks proxy with table cipher")
 	flags.StringVar(&o.xplot, "xplot", "", "write time-sequence, RTT and throughput graphs for xplot into this directory")
 	flags.StringVar(&o.mptcptrace, "mptcptrace-compat", "", "write the files that mptcptrace writes into this directory")
-	command.AddCommand(newCaptureCommand(), newEndsCommand(), newAnonymiseCommand(), newSchemaCommand())
+	command.AddCommand(newCaptureCommand(), newEndsCommand(), newAnonymiseCommand(), newSchemaCommand(), newManCommand())
 	return command
 }
 
