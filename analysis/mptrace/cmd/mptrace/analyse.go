@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,7 @@ type analyseOptions struct {
 	mptcptrace   string
 	filter       string
 	filtered     bool // there is a filter, perhaps an empty one
+	follow       int  // seconds between two summaries of growing files
 }
 
 const analyseLong = `mptrace reads packet captures, merges them by time, and reports what each TCP
@@ -47,6 +49,7 @@ and proxy are compared by "mptrace ends".
   -o DIR      writes the tables as Parquet: DIR/connections.parquet and so on
   --json      prints the tables as one JSON object
   --summary   prints a summary as text; this is the default
+  --follow    prints a summary of growing files every 5 seconds, until SIGINT
 
   --filter EXPRESSION   analyses only some connections. Terms, joined by "and":
       connection N       number N in the output of the same command without this
@@ -87,6 +90,12 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.filtered = c.Flags().Changed("filter")
+			if c.Flags().Changed("follow") {
+				if o.follow < 1 {
+					return fmt.Errorf("--follow %d: want 1 second or more", o.follow)
+				}
+				return follow(args, o, c.OutOrStdout())
+			}
 			return analyse(args, o, c.OutOrStdout())
 		},
 	}
@@ -98,6 +107,8 @@ func newCommand() *cobra.Command {
 	flags.BoolVar(&o.all, "all", false, "list every connection in the summary, not only the largest")
 	flags.StringSliceVar(&o.tables, "tables", nil, "tables to write or print, or all (default: all are written, the small ones printed)")
 	flags.StringVar(&o.filter, "filter", "", "analyse only connections that match, such as 'address 10.0.0.0/8 and port 443'")
+	flags.IntVar(&o.follow, "follow", 0, "analyse growing files until SIGINT, with a summary every `SECONDS`")
+	flags.Lookup("follow").NoOptDefVal = strconv.Itoa(followSeconds)
 	flags.IntVar(&o.samples, "samples", o.samples, "round trips, bursts and points kept for each direction before they are thinned (-1: all)")
 	flags.IntVar(&o.threads, "threads", o.threads, "number of parallel goroutines; the output does not depend on it")
 	o.reading.flags(flags)
@@ -112,9 +123,11 @@ func newCommand() *cobra.Command {
 	return command
 }
 
+var errNoCapture = errors.New("no capture given; see mptrace --help")
+
 func analyse(names []string, o analyseOptions, stdout io.Writer) error {
 	if len(names) == 0 {
-		return errors.New("no capture given; see mptrace --help")
+		return errNoCapture
 	}
 	if o.json && o.summary {
 		return errors.New("--json and --summary exclude each other")
@@ -123,8 +136,10 @@ func analyse(names []string, o analyseOptions, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := readableTwice(names, options.Filter); err != nil {
-		return err
+	if options.Filter != nil && options.Filter.Named() {
+		if err := onlyFiles(names, "--filter: connection and token read the captures twice"); err != nil {
+			return err
+		}
 	}
 	result, err := mptrace.Analyse(names, options)
 	if errors.Is(err, tables.ErrRows) {
@@ -146,15 +161,13 @@ func analyse(names []string, o analyseOptions, stdout io.Writer) error {
 	return nil
 }
 
-// readableTwice returns an error if a filter needs to read a pipe twice.
-func readableTwice(names []string, f *filter.Filter) error {
-	if f == nil || !f.Named() {
-		return nil
-	}
+// onlyFiles returns an error if one of the captures is a pipe. reason says why
+// it must be a file.
+func onlyFiles(names []string, reason string) error {
 	for _, name := range names {
 		info, err := os.Stat(name)
 		if name == "-" || err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket|os.ModeCharDevice) != 0 {
-			return fmt.Errorf("--filter: connection and token read the captures twice, but %s is not a file. Write it to a file first", name)
+			return fmt.Errorf("%s, but %s is not a file. Write it to a file first", reason, name)
 		}
 	}
 	return nil

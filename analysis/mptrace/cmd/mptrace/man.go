@@ -114,7 +114,11 @@ func options(b *bytes.Buffer, c *cobra.Command) {
 			fmt.Fprintf(b, "\\fB\\-%s\\fR, ", f.Shorthand)
 		}
 		value, usage := pflag.UnquoteUsage(f)
-		if value != "" {
+		switch {
+		case value != "" && f.NoOptDefVal != "":
+			value = `[=\fI` + escaped(value) + `\fR]`
+			usage += " (default " + f.NoOptDefVal + ")"
+		case value != "":
 			value = ` \fI` + escaped(value) + `\fR`
 		}
 		fmt.Fprintf(b, "\\fB\\-\\-%s\\fR%s\n", escaped(f.Name), value)
