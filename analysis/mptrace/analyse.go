@@ -45,6 +45,8 @@ type Options struct {
 
 	Xplot      string // directory for xplot files; "": none
 	MPTCPTrace string // directory for the files of mptcptrace; "": none
+
+	slow func() bool // of tests: whether the next packet must not take the fast path; nil: it may
 }
 
 // Analyse reads captures, merges them by time and returns their tables.
@@ -70,7 +72,7 @@ func analyse(names []string, o Options, flows *filter.Flows) (*tables.Result, er
 	o.Source.Answer = func(message []byte, timeNS int64) { a.reader.UDP(message, timeNS) }
 	in := source.Open(names, o.Source)
 	defer in.Close()
-	a.in, a.fast = in, o.Loopback == nil && o.Source.Rewrite == nil && o.Filter == nil
+	a.in, a.slow, a.fast = in, o.slow, o.Loopback == nil && o.Source.Rewrite == nil && o.Filter == nil
 	if err := a.begin(names, o, in); err != nil {
 		return nil, err
 	}
@@ -92,6 +94,7 @@ func analyse(names []string, o Options, flows *filter.Flows) (*tables.Result, er
 	if o.Filter != nil {
 		result.Filter = o.Filter.String()
 	}
+	result.FastPackets = a.fastPackets
 	if Unreadable(result.Files) {
 		return result, nil
 	}
@@ -122,8 +125,12 @@ type output interface {
 
 // analysis holds what a packet passes: its flow, its connection, the rows.
 type analysis struct {
-	in      *source.Source
-	fast    bool             // no packet is changed before it is followed
+	in   *source.Source
+	fast bool        // no packet is changed before it is followed
+	slow func() bool // see Options
+
+	fastPackets int64 // packets that took the fast path as far as the engine
+
 	joiner  *loopback.Joiner // nil: none
 	gate    *filter.Gate     // nil: all segments pass
 	flows   *filter.Flows    // the only flows; nil: all

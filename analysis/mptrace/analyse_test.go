@@ -110,6 +110,7 @@ func FuzzAnalyse(f *testing.F) {
 		if err := os.WriteFile(name, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		sameOnAllWays(t, uint64(len(b)), name)
 		r := keep(t, tables.All, name)
 		for i := range r.Directions {
 			d := &r.Directions[i]

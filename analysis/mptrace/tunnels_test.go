@@ -103,6 +103,7 @@ func TestTunnels(t *testing.T) {
 				if got.Files[0].TCP != want.Files[0].TCP || len(got.Connections) == 0 {
 					t.Errorf("%s in %s: %+v, want %+v", file, name, got.Files, want.Files)
 				}
+				got.FastPackets = want.FastPackets // packets in tunnels do not take the fast path
 				if got.Files = want.Files; !reflect.DeepEqual(got, want) {
 					t.Errorf("%s in %s:\n got %+v\nwant %+v", file, name, got.Connections, want.Connections)
 				}

@@ -72,20 +72,23 @@ func Decode(linkType int, frame []byte, origLen int, p *Packet) Verdict {
 	return Malformed
 }
 
-// UsualLink returns the usual length of a link-layer header, and the place and
-// the value of its field for IPv4. For link types without such a field, the
-// length exceeds that of every frame.
-func UsualLink(linkType int) (length, typeAt int, typeIPv4 uint16) {
+// UsualLink returns the usual length of a link-layer header, and the place of
+// the EtherType in it. For link types without such a field, the length exceeds
+// that of every frame.
+func UsualLink(linkType int) (length, typeAt int) {
 	switch linkType {
 	case LinkEthernet:
-		return 14, 12, etherIPv4
+		return 14, 12
 	case LinkSLL:
-		return 16, 14, etherIPv4
+		return 16, 14
 	case LinkSLL2:
-		return 20, 0, etherIPv4
+		return 20, 0
 	}
-	return math.MaxInt, 0, 0
+	return math.MaxInt, 0
 }
+
+// IsIP reports whether an EtherType is that of IPv4 or IPv6.
+func IsIP(etherType uint16) bool { return etherType == etherIPv4 || etherType == etherIPv6 }
 
 // IfIndex returns the interface index on the captured machine, which only
 // frames of Linux cooked mode 2 contain.

@@ -37,6 +37,42 @@ const (
 	DSSMap64Alone   = 0x1e1a2000 | uint32(DSSAck|DSSAck64|DSSMap|DSSMap64)
 )
 
+// usualDSS maps the flags of a DSS to its length, 0 for unusual ones: it has a
+// DATA_ACK, and neither a DATA_FIN nor a checksum.
+var usualDSS = [16]uint8{
+	DSSAck:                                8,
+	DSSAck | DSSAck64:                     12,
+	DSSAck | DSSMap:                       18,
+	DSSAck | DSSMap | DSSMap64:            22,
+	DSSAck | DSSAck64 | DSSMap:            22,
+	DSSAck | DSSAck64 | DSSMap | DSSMap64: 26,
+}
+
+// UsualDSS returns the flags and the place of the DSS in a packet whose options
+// from place `at` on are one usual DSS and NOPs, at most two of them before it.
+// It returns 0 if they are not.
+func UsualDSS(b []byte, at int) (DSSFlag, int) {
+	if len(b) < at+8 {
+		return 0, 0
+	}
+	if b[at] == optionNOP && b[at+1] == optionNOP {
+		at += 2
+	}
+	head := binary.BigEndian.Uint32(b[at:])
+	size := usualDSS[head&15]
+	if head&^15 != optionMPTCP<<24|uint32(size)<<16|subDSS<<12 || size == 0 {
+		return 0, 0
+	}
+	end := at + int(size)
+	for end < len(b) && b[end] == optionNOP {
+		end++
+	}
+	if end != len(b) {
+		return 0, 0
+	}
+	return DSSFlag(head & 15), at
+}
+
 // parse reads the TCP options in b, which may be truncated, and stops at the
 // first incomplete one. The fast path comes first: timestamps, DSS, and at most
 // two NOPs.

@@ -26,6 +26,8 @@ type Result struct {
 	Filter          string           `json:"filter,omitempty"` // only segments that match it were analysed; empty: all
 	Files           []File           `json:"files"`
 	Warnings        Warnings         `json:"warnings"`
+
+	FastPackets int64 `json:"-"` // packets that took the fast path
 }
 
 // NewMemorySink returns a sink that keeps the rows of the tables in the set and

@@ -88,7 +88,7 @@ func (s *Series) thin() {
 }
 
 // keptLists is the maximum length of the lists that Emptied keeps.
-const keptLists = 256
+const keptLists = 128
 
 // Emptied returns an empty series that uses the memory of this one.
 func (s *Series) Emptied() Series {

@@ -194,7 +194,7 @@ func (e *Engine) fresh(h *half, lo, hi uint64) {
 		d.tightNS = now
 	}
 	waited := h.sent.waiting()
-	if q := h.sent.segments; len(q) < cap(q) && (len(q) == 0 || q[len(q)-1].hi <= lo) {
+	if q := h.sent.segments; len(q) < h.sent.room && len(q) < cap(q) && (len(q) == 0 || q[len(q)-1].hi <= lo) {
 		h.sent.segments = append(q, segment{lo, hi, now})
 	} else {
 		h.sent.add(lo, hi, now)

@@ -210,8 +210,8 @@ func TestFloods(t *testing.T) {
 		for i := range uint32(n) {
 			packets(k, i)
 		}
-		if grown := heap() - before; grown > 6<<20 {
-			t.Errorf("%s: %d MB", name, grown>>20)
+		if grown := heap() - before; grown > 7<<20 {
+			t.Errorf("%s: %d kB", name, grown>>10)
 		}
 		if held := len(k.engine.tokens) + len(k.engine.orphans) + k.engine.waiting.Len(); held > 3*500+3*maxWaiting {
 			t.Errorf("%s: %d tokens, %d orphans, %d waiting", name, len(k.engine.tokens), len(k.engine.orphans), k.engine.waiting.Len())

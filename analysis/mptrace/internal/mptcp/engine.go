@@ -50,6 +50,9 @@ type Engine struct {
 	listening bool                    // there is an observer or a payload reader
 	interest  Interest                // of the observer
 
+	fastSegment tcp.Segment // captured payload on the fast path, in fastPacket
+	fastPacket  packet.Packet
+
 	spare  spares
 	spans  [2][]interval.Span // scratch
 	pieces []piece            // scratch

@@ -20,8 +20,7 @@ func (e *Engine) Fast(st *tcp.Step, ip []byte) bool {
 	}
 	c, dir := s.Conn, (st.Dir^s.turn)&1
 	side, h := &s.side[dir], s.half[dir]
-	if (st.Window == 0) != side.zeroWindow || st.Hi > st.Lo && !side.carried ||
-		st.HasData && e.options.Payload != nil && (!c.payloadAsked || c.payload != nil) {
+	if (st.Window == 0) != side.zeroWindow || st.Hi > st.Lo && !side.carried {
 		return false
 	}
 	if c.plain {
@@ -31,10 +30,14 @@ func (e *Engine) Fast(st *tcp.Step, ip []byte) bool {
 		return false
 	}
 	signal := ip[st.DSSAt:]
+	ack, mapAt := uint64(binary.BigEndian.Uint32(signal[4:8])), 8
+	if st.DSS&packet.DSSAck64 != 0 {
+		ack, mapAt = binary.BigEndian.Uint64(signal[4:12]), 12
+	}
 	if st.DSS&packet.DSSMap != 0 {
-		raw := (*[14]byte)(signal[12:26])
-		repeats := binary.LittleEndian.Uint64(raw[0:8]) == h.lastDSN && binary.LittleEndian.Uint64(raw[6:14]) == h.lastRest
-		if (!repeats || h.lastRest == 0) && !h.continues(st, raw) {
+		raw := signal[mapAt : mapAt+10+int(st.DSS&packet.DSSMap64)>>1]
+		repeats := binary.LittleEndian.Uint64(raw) == h.lastDSN && binary.LittleEndian.Uint64(raw[len(raw)-8:]) == h.lastRest
+		if (!repeats || h.lastRest == 0) && !e.continues(h, st, raw) {
 			return false
 		}
 	}
@@ -47,8 +50,8 @@ func (e *Engine) Fast(st *tcp.Step, ip []byte) bool {
 	}
 	e.heardFast(s, dir, st)
 	h.signals++
-	if ack := binary.BigEndian.Uint64(signal[4:12]); !d.repeats(ack, st.Window) {
-		e.takeDataAck(h, ack, true, st.Window)
+	if !d.repeats(ack, st.Window) {
+		e.takeDataAck(h, ack, st.DSS&packet.DSSAck64 != 0, st.Window)
 	}
 	if st.Hi == st.Lo {
 		return true
@@ -62,13 +65,14 @@ func (e *Engine) Fast(st *tcp.Step, ip []byte) bool {
 	e.counted = false
 	lo := m.dsn + (st.Lo - m.lo)
 	e.shift = st.Lo - lo
+	seg := e.captured(c, st)
 	if hi := lo + (st.Hi - st.Lo); d.advances(lo, hi) {
 		e.fresh(h, lo, hi)
 		if e.listening {
-			e.tellData(h, nil, lo, hi, nil)
+			e.tellData(h, seg, lo, hi, nil)
 		}
 	} else {
-		e.account(h, nil, lo, hi)
+		e.account(h, seg, lo, hi)
 	}
 	if e.rates && d.rate.add(now, d.unique-before) {
 		e.rateRow(c, tables.NoSubflow, tables.LevelMPTCP, h.dir, &d.rate)
@@ -84,11 +88,22 @@ func (e *Engine) fastPlain(s *Sub, dir uint8, st *tcp.Step) bool {
 	e.heardFast(s, dir, st)
 	if e.listening {
 		if st.Hi > st.Lo {
-			e.tellPlainData(s, dir, nil, span(st.Lo, st.Hi), s.origin(dir, st.Lo), nil)
+			e.tellPlainData(s, dir, e.captured(s.Conn, st), span(st.Lo, st.Hi), s.origin(dir, st.Lo), nil)
 		}
 		e.tellPlainACK(s, dir, st.Ack, st.Window)
 	}
 	return true
+}
+
+// captured returns a segment that has nothing but the captured payload, or nil
+// if nobody wants it.
+func (e *Engine) captured(c *Conn, st *tcp.Step) *tcp.Segment {
+	if !st.HasData || e.options.Payload == nil || c.payloadAsked && c.payload == nil {
+		return nil
+	}
+	e.fastPacket.Data, e.fastPacket.TimeNS = st.Data, st.TimeNS
+	e.fastSegment.Packet, e.fastSegment.Lo = &e.fastPacket, st.Lo
+	return &e.fastSegment
 }
 
 // heardFast records that a side was heard.
@@ -109,26 +124,35 @@ func (e *Engine) heardFast(s *Sub, dir uint8, st *tcp.Step) {
 	}
 }
 
-// continues takes a mapping that continues the last one, and reports whether it
-// does. raw is the mapping in the option: DSN, subflow sequence number, length.
-func (h *half) continues(st *tcp.Step, raw *[14]byte) bool {
-	n, d := len(h.maps), h.data
-	if n == 0 || !h.hasISN || d.short || h.unmapped.Bytes() != 0 {
+// continues takes a mapping that repeats or follows the last one, and reports
+// whether it does. raw is the mapping in the option: DSN, subflow sequence
+// number, length.
+func (e *Engine) continues(h *half, st *tcp.Step, raw []byte) bool {
+	n, d, wide := len(h.maps), h.data, st.DSS&packet.DSSMap64 != 0
+	if n == 0 || !h.hasISN || d.short && wide || h.unmapped.Bytes() != 0 {
 		return false
 	}
+	rest := raw[len(raw)-6:]
 	m := &h.maps[n-1]
-	lo := st.Lo + uint64(int64(int32(h.isn+binary.BigEndian.Uint32(raw[8:12])-uint32(st.Lo))))
-	dsn, size := binary.BigEndian.Uint64(raw[0:8])-d.base, uint64(binary.BigEndian.Uint16(raw[12:14]))
+	lo := st.Lo + uint64(int64(int32(h.isn+binary.BigEndian.Uint32(rest)-uint32(st.Lo))))
+	dsn, size := uint64(binary.BigEndian.Uint32(raw)), uint64(binary.BigEndian.Uint16(rest[4:]))
+	if wide {
+		dsn = binary.BigEndian.Uint64(raw)
+	}
+	dsn = d.relative(dsn, wide)
 	switch {
-	case size == 0:
+	case size == 0 || dsn > d.edge+maxJump:
 		return false
-	case lo == m.hi && dsn == m.dsn+(m.hi-m.lo) && dsn <= d.edge+maxJump:
+	case lo == m.hi && dsn == m.dsn+(m.hi-m.lo):
 		m.hi += size
 		h.mappings++
-	case !m.holds(lo, lo+size):
+	case m.holds(lo, lo+size):
+	case lo >= m.hi:
+		e.addMapping(h, st.Floor(), lo, dsn, size)
+	default:
 		return false
 	}
-	h.lastDSN, h.lastRest = binary.LittleEndian.Uint64(raw[0:8]), binary.LittleEndian.Uint64(raw[6:14])
+	h.lastDSN, h.lastRest = binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[len(raw)-8:])
 	h.expect()
 	return true
 }

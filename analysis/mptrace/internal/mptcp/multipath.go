@@ -20,7 +20,7 @@ type half struct {
 	mappings int64  // without repetitions
 	nextSeq  uint64 // end of the last mapping, on the subflow; nextDSN: in the data
 	nextDSN  uint64
-	lastDSN  uint64 // the last mapping on the fast path, as in the option; lastRest: its last eight bytes; 0: none
+	lastDSN  uint64 // first eight bytes of the last mapping on the fast path; lastRest: its last ones; 0: none
 	lastRest uint64
 
 	forgotten uint64    // end of the last mapping that was dropped from maps
@@ -37,9 +37,9 @@ type half struct {
 func (e *Engine) newHalf(s *Sub, dir uint8) *half {
 	m := s.Conn.multi
 	if m.data == nil {
-		m.data = e.spare.getData()
+		m.data = e.spare.data.get()
 	}
-	h := e.spare.getHalf()
+	h := e.spare.halves.get()
 	h.sub, h.data, h.dir, h.nextSeq = s, &m.data[dir], dir, nowhere
 	s.half[dir] = h
 	return h

@@ -121,6 +121,9 @@ func (k *script) sendFrame(frame []byte, size int, onLTE bool) {
 	var seg tcp.Segment
 	k.tracker.Add(&p, &seg)
 	k.engine.Add(&seg)
+	if seg.Flow == nil { // late
+		return
+	}
 	if s, _ := seg.Flow.Owner.(*Sub); s != nil {
 		k.conn = s.Conn
 	}

@@ -46,6 +46,7 @@ type segment struct {
 // sent remembers the data that a subflow carried in one direction.
 type sent struct {
 	segments []segment // new data, ascending; those before index acked have their DATA_ACK
+	room     int       // number of segments at which acknowledged ones are converted into runs
 	acked    int
 	runs     []record // older new data, and data that others had carried before; ascending, disjoint
 	lostNS   int64    // time of the latest forgotten run
@@ -56,7 +57,7 @@ func (s *sent) waiting() bool { return s.acked < len(s.segments) }
 
 // add remembers new data, most of which arrives in ascending order.
 func (s *sent) add(lo, hi uint64, timeNS int64) {
-	if len(s.segments) == cap(s.segments) {
+	if len(s.segments) >= s.room {
 		s.makeRoom()
 	}
 	if n := len(s.segments); n == 0 || s.segments[n-1].hi <= lo {
@@ -78,7 +79,8 @@ func (s *sent) makeRoom() {
 		drop += n / 2
 	}
 	if drop < len(s.segments)/2 || len(s.segments) < fewSegments {
-		return // let append grow the list
+		s.room = max(fewSegments, 2*s.room)
+		return
 	}
 	run := record{lo: s.segments[0].lo, hi: s.segments[0].lo, timeNS: s.segments[0].timeNS, endNS: s.segments[0].timeNS}
 	for i := range s.segments[:drop] {
@@ -102,7 +104,7 @@ func (s *sent) remember(run record) {
 			last.hi, last.endNS = run.hi, max(run.endNS, last.timeNS)
 			return
 		}
-		if n >= maxRuns && n == cap(s.runs) {
+		if n >= maxRuns {
 			s.lostNS = max(s.lostNS, s.runs[n-maxRuns/2-1].endNS)
 			s.runs = s.runs[:copy(s.runs, s.runs[n-maxRuns/2:])]
 		}

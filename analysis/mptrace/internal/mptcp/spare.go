@@ -6,9 +6,9 @@ package mptcp
 type freeList[T any] []*T
 
 // maxSpare is the maximum length of a free list.
-const maxSpare = 1024
+const maxSpare = 256
 
-// get returns a zero value.
+// get returns a zero value, or an empty one if [freeList.keep] is used.
 func (s *freeList[T]) get() *T {
 	n := len(*s)
 	if n == 0 {
@@ -22,9 +22,14 @@ func (s *freeList[T]) get() *T {
 // put adds a value for reuse. There must be no other reference to it; it may be
 // nil.
 func (s *freeList[T]) put(t *T) {
+	s.keep(t, func(t *T) { *t = *new(T) })
+}
+
+// keep is put for values that keep the memory of their lists: reset empties
+// them.
+func (s *freeList[T]) keep(t *T, reset func(*T)) {
 	if t != nil && len(*s) < maxSpare {
-		var zero T
-		*t = zero
+		reset(t)
 		*s = append(*s, t)
 	}
 }
@@ -57,14 +62,14 @@ type spares struct {
 	multis freeList[multi]
 	joins  freeList[joinState]
 	totals freeList[totals]
-	data   []*[2]direction
-	halves []*half
+	data   freeList[[2]direction]
+	halves freeList[half]
 	few    eventSlices // with capacity fewEvents
 	events eventSlices // with a larger capacity
 }
 
 // shortList is the maximum length of the lists that spares keep.
-const shortList = 256
+const shortList = 128
 
 // emptied returns an empty list that uses the memory of a list, unless it is
 // long.
@@ -75,38 +80,11 @@ func emptied[T any](list []T) []T {
 	return list[:0]
 }
 
-func (s *spares) getHalf() *half {
-	n := len(s.halves)
-	if n == 0 {
-		return new(half)
-	}
-	h := s.halves[n-1]
-	s.halves = s.halves[:n-1]
-	return h
-}
-
-func (s *spares) putHalf(h *half) {
-	if h == nil || len(s.halves) >= maxSpare {
-		return
-	}
+func (h *half) reset() {
 	*h = half{maps: emptied(h.maps), sent: sent{segments: emptied(h.sent.segments), runs: emptied(h.sent.runs)}}
-	s.halves = append(s.halves, h)
 }
 
-func (s *spares) getData() *[2]direction {
-	n := len(s.data)
-	if n == 0 {
-		return new([2]direction)
-	}
-	d := s.data[n-1]
-	s.data = s.data[:n-1]
-	return d
-}
-
-func (s *spares) putData(data *[2]direction) {
-	if data == nil || len(s.data) >= maxSpare {
-		return
-	}
+func reset(data *[2]direction) {
 	for dir := range data {
 		d := &data[dir]
 		clear(d.carriers[:cap(d.carriers)])
@@ -116,7 +94,6 @@ func (s *spares) putData(data *[2]direction) {
 			bursts: bursts{kept: thinned[burstRow]{values: emptied(d.bursts.kept.values)}},
 		}
 	}
-	s.data = append(s.data, data)
 }
 
 // recycle reuses the memory of a connection whose rows are written. Conn and
@@ -128,7 +105,7 @@ func (e *Engine) recycle(c *Conn) {
 	c.totals = nil
 	for _, s := range c.Subs {
 		for _, h := range s.half {
-			e.spare.putHalf(h)
+			e.spare.halves.keep(h, (*half).reset)
 		}
 		s.half = [2]*half{}
 		if e.options.Release != nil {
@@ -136,7 +113,7 @@ func (e *Engine) recycle(c *Conn) {
 		}
 	}
 	if c.multi != nil {
-		e.spare.putData(c.multi.data)
+		e.spare.data.keep(c.multi.data, reset)
 		c.multi.data = nil
 	}
 	s := &c.first

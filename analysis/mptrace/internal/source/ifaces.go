@@ -18,10 +18,7 @@ type iface struct {
 	number int32 // in the sequence, unless the frames contain it: see links
 	links  *links
 
-	// Of the usual link-layer header: its length, and place and value of the
-	// protocol of the network layer.
-	ipAt, typeAt int
-	typeIPv4     uint16
+	ipAt, typeAt int // of the usual link-layer header: its length, and the place of the EtherType
 }
 
 // maxNames is the maximum number of distinct interfaces.
@@ -36,7 +33,7 @@ func (s *Source) meet(in *input) {
 		} else {
 			i.number = s.names.add(d.Name)
 		}
-		i.ipAt, i.typeAt, i.typeIPv4 = packet.UsualLink(d.LinkType)
+		i.ipAt, i.typeAt = packet.UsualLink(d.LinkType)
 		in.ifaces = append(in.ifaces, i)
 	}
 }

@@ -84,19 +84,23 @@ func (s *Source) Packets(b *Block) iter.Seq[*packet.Packet] {
 	}
 }
 
-// IPv4 returns the packet in a record, from its header, if its link-layer
-// header is the usual one for IPv4; otherwise nil. wire is its length on the
-// wire.
-func (run *Run) IPv4(r *capfile.Record) (ip []byte, wire int) {
+// IP returns the packet in a record, from its IP header, if its link-layer
+// header is the usual one; otherwise nil. wire is its length on the wire.
+func (run *Run) IP(r *capfile.Record) (ip []byte, wire int) {
 	from := run.ifaces[r.Iface]
-	if len(r.Data) <= from.ipAt || binary.BigEndian.Uint16(r.Data[from.typeAt:]) != from.typeIPv4 {
+	if len(r.Data) <= from.ipAt || !packet.IsIP(binary.BigEndian.Uint16(r.Data[from.typeAt:])) {
 		return nil, 0
 	}
 	return r.Data[from.ipAt:], max(int(r.OrigLen), len(r.Data)) - from.ipAt
 }
 
-// Fast counts a record whose segment was processed without Decode.
-func (run *Run) Fast() { run.row.TCP++ }
+// Done counts a record whose segment was processed without Decode.
+func (s *Source) Done(run *Run, r *capfile.Record) {
+	run.row.TCP++
+	if from := run.ifaces[r.Iface]; from.links != nil {
+		s.link(from, r.Data)
+	}
+}
 
 // firstInterface returns the name of the first record's interface.
 func (in *input) firstInterface() string { return in.file.Interfaces()[in.records[0].Iface].Name }

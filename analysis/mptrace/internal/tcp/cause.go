@@ -44,7 +44,7 @@ const (
 // cause returns the cause of a retransmission of [lo, hi). lastNS is the time
 // of its previous transmission; 0: not seen.
 func (f *Flow) cause(dir uint8, p *packet.Packet, lo, hi uint64, lastNS int64) Cause {
-	s, q := f.streams[dir], f.streams[1-dir]
+	s, q := &f.streams[dir], &f.streams[1-dir]
 	l := s.losses()
 	c := f.conclude(s, q, p, lo, hi, lastNS)
 	if c == RTO || c == Fast {

@@ -28,8 +28,7 @@ type Flow struct {
 	// Owner is free for the consumer of the segments.
 	Owner any
 
-	pair                   *[2]stream // nil before payload or an acknowledgement
-	streams                [2]*stream // of pair
+	streams                *[2]stream // nil before payload or an acknowledgement
 	half                   [2]half
 	synNS, synAckNS, ackNS int64 // first SYN, first SYN/ACK, third packet; 0: not seen
 	duplicates             int64
@@ -63,7 +62,7 @@ func next(to uint64, seq uint32) uint64 {
 // unwrap extends a sequence number of a direction to 64 bits, closest to the
 // last number seen. It returns 0 before the direction's first packet.
 func (f *Flow) unwrap(dir uint8, seq uint32) uint64 {
-	if f.streams[Up] != nil && f.streams[dir].started {
+	if f.streams != nil && f.streams[dir].started {
 		return next(f.streams[dir].edge, seq)
 	}
 	if h := &f.half[dir]; h.synSeen {
@@ -75,7 +74,7 @@ func (f *Flow) unwrap(dir uint8, seq uint32) uint64 {
 // Filled returns the number of bytes of a direction that were never seen but
 // count as seen to bound memory (see interval.MaxSpans).
 func (f *Flow) Filled(dir uint8) int64 {
-	if f.streams[Up] == nil {
+	if f.streams == nil {
 		return 0
 	}
 	return int64(f.streams[dir].seen.Filled())
@@ -84,10 +83,10 @@ func (f *Flow) Filled(dir uint8) int64 {
 // Established reports whether the TCP handshake completed: its third packet was
 // seen, or packets that only follow it.
 func (f *Flow) Established() bool {
-	if f.streams[Up] == nil {
+	if f.streams == nil {
 		return false
 	}
-	up, down := f.streams[Up], f.streams[Down]
+	up, down := &f.streams[Up], &f.streams[Down]
 	return f.ackNS != 0 || (up.windows > 0 && down.windows > 0) || up.carried() || down.carried()
 }
 

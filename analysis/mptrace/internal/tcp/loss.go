@@ -105,7 +105,7 @@ const reorderNS = 3e6
 //   - The receiver did not report the hole (duplicate acknowledgements, SACK),
 //     and less than the minimum round trip of the whole path has passed.
 func (f *Flow) overtaken(dir uint8, p *packet.Packet, h hole, known bool, hi uint64) bool {
-	s := f.streams[dir]
+	s := &f.streams[dir]
 	if !known {
 		h.timeNS = s.firstPayloadNS // below the first number: as old as the direction
 	} else if ids := h.after - h.before; p.Quirks&packet.IPv6 == 0 && p.IPID != 0 && h.before != 0 && ids > 0 && ids < 1<<14 {

@@ -10,7 +10,7 @@ import (
 // irregular processes payload that does not directly follow the data seen.
 // beforeNS is the time of the previous segment in the direction; 0: none.
 func (t *Tracker) irregular(f *Flow, p *packet.Packet, seg *Segment, beforeNS int64) {
-	s := f.streams[seg.Dir]
+	s := &f.streams[seg.Dir]
 	if !s.fromSYN && s.seen.Bytes() == 0 { // the segment before it may have been a keep-alive
 		s.low, s.edge = seg.Lo, seg.Lo
 	}
@@ -87,7 +87,7 @@ func (s *stream) isStray(lo, hi uint64) bool {
 
 // twice processes a segment of which old bytes were seen before.
 func (t *Tracker) twice(f *Flow, p *packet.Packet, seg *Segment, old uint32, beforeNS int64) {
-	s := f.streams[seg.Dir]
+	s := &f.streams[seg.Dir]
 	l := s.losses()
 	lo, hi := seg.Lo, min(seg.Hi, s.edge)
 	firstNS, lastNS := s.sent.times(lo, hi)
@@ -103,7 +103,7 @@ func (t *Tracker) twice(f *Flow, p *packet.Packet, seg *Segment, old uint32, bef
 
 // late processes a segment whose payload is new and below the highest number.
 func (t *Tracker) late(f *Flow, p *packet.Packet, seg *Segment, beforeNS int64) {
-	s := f.streams[seg.Dir]
+	s := &f.streams[seg.Dir]
 	l := s.losses()
 	h, known := l.fill(seg.Lo, seg.Hi)
 	e := sent{

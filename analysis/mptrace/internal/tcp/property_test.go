@@ -63,8 +63,8 @@ func (a *audit) segment(s *Segment) {
 		a.t.Fatalf("payload [%d, %d), want %d bytes", s.Lo, s.Hi, s.Packet.Payload)
 	}
 	a.fresh[s.Flow][s.Dir] += int64(fresh)
-	if s.Flow.streams[Up] != nil {
-		a.ring(s.Flow.streams[s.Dir])
+	if s.Flow.streams != nil {
+		a.ring(&s.Flow.streams[s.Dir])
 	}
 }
 

@@ -15,7 +15,7 @@ type pending struct {
 
 // record keeps a retransmission until it is reported. It completes r from seg.
 func (t *Tracker) record(f *Flow, p *packet.Packet, seg *Segment, r Retransmission) {
-	s := f.streams[seg.Dir]
+	s := &f.streams[seg.Dir]
 	l := s.losses()
 	r.Flow, r.Dir, r.TimeNS, r.Cause = f, seg.Dir, p.TimeNS, seg.Cause
 	r.Seq, r.Start = seg.Lo, s.low
@@ -44,7 +44,7 @@ func (t *Tracker) tell(n *pending) {
 
 // tellAll reports the pending retransmissions of a direction.
 func (t *Tracker) tellAll(f *Flow, dir uint8) {
-	if f.streams[Up] == nil || f.streams[dir].loss == nil {
+	if f.streams == nil || f.streams[dir].loss == nil {
 		return
 	}
 	l := f.streams[dir].loss

@@ -26,14 +26,14 @@ func (f *Flow) weigh(dir uint8, p *packet.Packet) weight {
 		return accepted
 	}
 	low, edge, window := uint64(0), uint64(0), uint64(1<<16)
-	if f.streams[Up] == nil {
+	if f.streams == nil {
 		if !from.synSeen {
 			return accepted
 		}
 		low = firstTurn + uint64(from.isn) + 1
 		edge = low
 	} else {
-		s := f.streams[dir]
+		s := &f.streams[dir]
 		if !s.started && !s.ackKnown {
 			return accepted
 		}
@@ -72,7 +72,7 @@ func (s *stream) bounds() (low, edge uint64) {
 // if the scale is unknown.
 func (f *Flow) announced(dir uint8) uint64 {
 	const maxShift = 14 // RFC 7323 §2.3
-	s := f.streams[dir]
+	s := &f.streams[dir]
 	switch {
 	case s.windows == 0 && s.half.synSeen: // the window in a SYN is not scaled
 		return 1 << 16
@@ -96,7 +96,8 @@ func (t *Tracker) takeReset(f *Flow, p *packet.Packet, seg *Segment) {
 		return
 	}
 	f.reset, f.resetBy = true, seg.Dir
-	if s := f.streams[seg.Dir]; s != nil {
+	if f.streams != nil {
+		s := &f.streams[seg.Dir]
 		s.resetNS, s.resetEdge = p.TimeNS, s.edge
 	}
 	t.move(f, closed, p.TimeNS)
@@ -106,8 +107,8 @@ func (t *Tracker) takeReset(f *Flow, p *packet.Packet, seg *Segment) {
 // the sender of the RST acknowledges new data more than a round trip later, or
 // if data that it sent after the RST is acknowledged.
 func (t *Tracker) goesOn(f *Flow, p *packet.Packet, seg *Segment) {
-	by := f.streams[f.resetBy]
-	q := f.streams[1-seg.Dir] // the data that is acknowledged
+	by := &f.streams[f.resetBy]
+	q := &f.streams[1-seg.Dir] // the data that is acknowledged
 	if uint32(q.acked) != p.Ack {
 		return // damage
 	}
@@ -130,7 +131,7 @@ func (t *Tracker) unreset(f *Flow, p *packet.Packet, seg *Segment) {
 // over reports whether no packet of a closed flow is expected any more: an RST
 // was accepted, or both FINs are acknowledged.
 func (f *Flow) over() bool {
-	return f.settled || f.streams[Up] != nil && f.streams[Up].finished() && f.streams[Down].finished()
+	return f.settled || f.streams != nil && f.streams[Up].finished() && f.streams[Down].finished()
 }
 
 func (s *stream) finished() bool { return s.hasFIN && s.ackKnown && s.acked > s.fin }
@@ -139,10 +140,10 @@ func (s *stream) finished() bool { return s.hasFIN && s.ackKnown && s.acked > s.
 // of the flow. Then it is no new connection, even after an idle time or a clock
 // change.
 func (f *Flow) continues(p *packet.Packet, dir uint8) bool {
-	if p.Flags&packet.SYN != 0 || f.streams[Up] == nil {
+	if p.Flags&packet.SYN != 0 || f.streams == nil {
 		return false
 	}
-	s, q := f.streams[dir], f.streams[1-dir]
+	s, q := &f.streams[dir], &f.streams[1-dir]
 	known := false
 	near := func(s *stream, number uint32) bool {
 		if !s.started && !s.ackKnown {

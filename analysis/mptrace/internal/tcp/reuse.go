@@ -43,14 +43,14 @@ func (f *Flow) reopenedBy(p *packet.Packet, dir uint8) bool {
 		return f.Established() && p.TimeNS-mine.synNS > reuseNS
 	case f.started(dir): // the SYN is late, or starts a new connection
 		return p.Seq+1 != uint32(f.streams[dir].low)
-	case f.streams[Up] != nil && f.streams[dir].ackKnown:
+	case f.streams != nil && f.streams[dir].ackKnown:
 		return p.Seq+1 != f.streams[dir].firstACK
 	}
 	return false // simultaneous open
 }
 
 // started reports whether a direction sent segments outside the handshake.
-func (f *Flow) started(dir uint8) bool { return f.streams[Up] != nil && f.streams[dir].started }
+func (f *Flow) started(dir uint8) bool { return f.streams != nil && f.streams[dir].started }
 
 // plain reports whether a direction sent segments that are neither SYN nor RST.
-func (f *Flow) plain(dir uint8) bool { return f.streams[Up] != nil && f.streams[dir].windows > 0 }
+func (f *Flow) plain(dir uint8) bool { return f.streams != nil && f.streams[dir].windows > 0 }

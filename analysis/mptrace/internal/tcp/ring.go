@@ -18,10 +18,12 @@ type sent struct {
 
 // ring holds the unacknowledged segments of a direction in the order of their
 // numbers, preceded by as many acknowledged ones as fit. The indices only
-// increase; the element of an index is at the index modulo the length, which is
-// a power of two.
+// increase; the element of an index is at the index modulo the length of buf,
+// which is a power of two. What the ring remembers depends on room alone, so
+// that it can use the memory of an earlier one.
 type ring struct {
 	buf                []sent
+	room               uint32 // maximum number of segments; at most len(buf)
 	oldest, head, tail uint32 // [oldest, head) is acknowledged, [head, tail) is not
 }
 
@@ -47,11 +49,11 @@ func (r *ring) at(i uint32) *sent { return &r.buf[i&uint32(len(r.buf)-1)] }
 // grows beyond idleRing if there are acknowledgements that will shrink it
 // again.
 func (r *ring) push(acknowledged bool) *sent {
-	if r.tail-r.oldest == uint32(len(r.buf)) {
+	if r.tail-r.oldest == r.room {
 		if r.oldest != r.head {
 			r.oldest++ // drop an acknowledged segment
 		} else {
-			r.room(acknowledged)
+			r.makeRoom(acknowledged)
 		}
 	}
 	i := r.tail
@@ -59,12 +61,15 @@ func (r *ring) push(acknowledged bool) *sent {
 	return &r.buf[i&uint32(len(r.buf)-1)]
 }
 
-// room makes room for one more segment: it enlarges or thins the ring.
-func (r *ring) room(acknowledged bool) {
-	if n := len(r.buf); n < idleRing || (acknowledged && n < maxRing) {
-		r.grow(make([]sent, max(minRing, 2*n)))
-	} else {
+// makeRoom makes room for one more segment: it enlarges or thins the ring.
+func (r *ring) makeRoom(acknowledged bool) {
+	if r.room >= idleRing && (!acknowledged || r.room >= maxRing) {
 		r.thin()
+		return
+	}
+	r.room = max(minRing, 2*r.room)
+	if int(r.room) > len(r.buf) {
+		r.grow(make([]sent, r.room))
 	}
 }
 

@@ -36,13 +36,13 @@ func (f *Flow) Row(row *tables.Subflow) {
 		row.ResetBy = sides[f.resetBy]
 	}
 	row.Duplicates = f.duplicates
-	if f.streams[Up] != nil {
+	if f.streams != nil {
 		f.payloadRow(row)
 	}
 }
 
 func (f *Flow) payloadRow(row *tables.Subflow) {
-	up, down := f.streams[Up], f.streams[Down]
+	up, down := &f.streams[Up], &f.streams[Down]
 	row.PayloadUp, row.PayloadDown = up.bytes, down.bytes
 	row.UniqueUp, row.UniqueDown = int64(up.seen.Bytes()), int64(down.seen.Bytes())
 	row.Used = up.bytes+down.bytes > 0
@@ -76,10 +76,10 @@ func (f *Flow) DirectionRow(dir uint8, row *tables.Direction) {
 		row.IdleMaxMS = float64(h.idleNS) / 1e6
 		row.FirstNS, row.LastNS = tables.Just(h.firstNS), tables.Just(h.lastNS)
 	}
-	if f.streams[Up] == nil {
+	if f.streams == nil {
 		return
 	}
-	s := f.streams[dir]
+	s := &f.streams[dir]
 	s.dataRow(row)
 	s.ackRow(row)
 	if s.loss != nil {
@@ -157,12 +157,12 @@ func milliseconds(ns int64) tables.Maybe[float64] { return tables.Just(float64(n
 
 // Spoken reports whether the flow has payload or a segment that is neither SYN
 // nor RST. Otherwise it has no round trips and no acknowledgements.
-func (f *Flow) Spoken() bool { return f.streams[Up] != nil }
+func (f *Flow) Spoken() bool { return f.streams != nil }
 
 // RTT returns the round trips of a direction's data in ns. Each one is from the
 // capture to the receiver and back, at the time of the acknowledgement.
 func (f *Flow) RTT(dir uint8) *hist.Series {
-	if f.streams[Up] == nil {
+	if f.streams == nil {
 		return &hist.Series{}
 	}
 	return &f.streams[dir].rtt
@@ -171,7 +171,7 @@ func (f *Flow) RTT(dir uint8) *hist.Series {
 // ACKSizes returns the numbers of newly acknowledged bytes of a direction's
 // data.
 func (f *Flow) ACKSizes(dir uint8) *hist.Sizes {
-	if f.streams[Up] == nil {
+	if f.streams == nil {
 		return &hist.Sizes{}
 	}
 	return &f.streams[dir].sizes

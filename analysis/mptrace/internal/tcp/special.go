@@ -37,8 +37,8 @@ func (t *Tracker) special(f *Flow, p *packet.Packet, seg *Segment) {
 // stream.
 func (t *Tracker) abort(f *Flow, p *packet.Packet, seg *Segment) {
 	h := &f.half[seg.Dir]
-	if f.streams[Up] != nil {
-		s := f.streams[seg.Dir]
+	if f.streams != nil {
+		s := &f.streams[seg.Dir]
 		if s.recent.holds(p, f.doubled(seg.Dir)) {
 			seg.Duplicate = true
 			f.duplicates++
@@ -74,13 +74,13 @@ func (t *Tracker) synchronize(f *Flow, p *packet.Packet, seg *Segment) {
 	if f.reset && dir == f.resetBy && p.Flags&packet.ACK != 0 { // another SYN was answered
 		t.unreset(f, p, seg)
 	}
-	if f.streams[Up] == nil {
+	if f.streams == nil {
 		if p.Payload == 0 {
 			return
 		}
 		t.open(f)
 		t.heard(f, dir, p)
-	} else if s := f.streams[dir]; s.bytes == 0 && !s.fromSYN {
+	} else if s := &f.streams[dir]; s.bytes == 0 && !s.fromSYN {
 		lo := firstTurn + uint64(p.Seq) + 1
 		if s.ackKnown {
 			lo = next(s.acked, p.Seq+1)
@@ -110,7 +110,7 @@ func (h *half) announce(p *packet.Packet) {
 // synPayload processes the payload of a SYN (TCP Fast Open, RFC 7413) and the
 // data that a SYN/ACK acknowledges.
 func (t *Tracker) synPayload(f *Flow, p *packet.Packet, seg *Segment) {
-	s, q := f.streams[seg.Dir], f.streams[1-seg.Dir]
+	s, q := &f.streams[seg.Dir], &f.streams[1-seg.Dir]
 	seg.Lo = next(s.edge, p.Seq+1)
 	seg.Hi = seg.Lo + uint64(p.Payload)
 	if p.Payload != 0 {
@@ -127,7 +127,7 @@ func (t *Tracker) synPayload(f *Flow, p *packet.Packet, seg *Segment) {
 // finish processes a FIN with number hi.
 func (t *Tracker) finish(f *Flow, p *packet.Packet, dir uint8, hi uint64) {
 	f.half[dir].fins++
-	s := f.streams[dir]
+	s := &f.streams[dir]
 	if !s.hasFIN && hi <= s.edge+maxJump {
 		s.hasFIN, s.fin = true, hi
 		s.edge = max(s.edge, hi)

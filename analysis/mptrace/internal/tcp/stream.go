@@ -71,20 +71,17 @@ func (s *stream) reset() {
 
 // open creates the streams of a flow.
 func (t *Tracker) open(f *Flow) {
-	var pair *[2]stream
 	if n := len(t.pairs); n > 0 {
-		pair = t.pairs[n-1]
+		f.streams = t.pairs[n-1]
 		t.pairs = t.pairs[:n-1]
-		pair[Up].reset()
-		pair[Down].reset()
+		f.streams[Up].reset()
+		f.streams[Down].reset()
 	} else {
-		pair = new([2]stream)
+		f.streams = new([2]stream)
 	}
-	f.pair = pair
-	for dir := range pair {
-		s := &pair[dir]
-		f.streams[dir] = s
-		s.half, s.peer = &f.half[dir], &pair[1-dir]
+	for dir := range f.streams {
+		s := &f.streams[dir]
+		s.half, s.peer = &f.half[dir], &f.streams[1-dir]
 		s.rtt.Limit = int32(t.o.Samples)
 		s.windowMin, s.wire = 1<<16-1, defaultWire
 		if f.half[dir].synSeen {
@@ -151,7 +148,7 @@ func (s *stream) floor() uint64 {
 // plain processes a segment that is neither SYN nor RST.
 func (t *Tracker) plain(f *Flow, p *packet.Packet, seg *Segment) {
 	dir := seg.Dir & 1
-	s := f.streams[dir]
+	s := &f.streams[dir]
 	h, q := s.half, s.peer
 	if !s.started {
 		s.start(p.Seq)

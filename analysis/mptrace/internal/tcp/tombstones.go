@@ -19,9 +19,12 @@ func (s *tombstones) add(hash uint64, timeNS int64) {
 		s.times = make(map[uint64]int64)
 	}
 	s.times[hash] = timeNS
-	if len(s.order) == cap(s.order) && s.head > len(s.order)/2 {
-		s.order = s.order[:copy(s.order, s.order[s.head:])]
-		s.head = 0
+	if len(s.order) == cap(s.order) {
+		s.skip()
+		if s.head > len(s.order)/2 {
+			s.order = s.order[:copy(s.order, s.order[s.head:])]
+			s.head = 0
+		}
 	}
 	s.order = append(s.order, tombstone{hash, timeNS})
 }
@@ -33,15 +36,21 @@ func (s *tombstones) has(hash uint64) bool {
 
 func (s *tombstones) remove(hash uint64) { delete(s.times, hash) }
 
-// oldest returns the oldest tombstone; there must be one.
-func (s *tombstones) oldest() tombstone {
-	for {
+// skip skips outdated entries.
+func (s *tombstones) skip() {
+	for s.head < len(s.order) {
 		t := s.order[s.head]
 		if timeNS, ok := s.times[t.hash]; ok && timeNS == t.timeNS {
-			return t
+			return
 		}
 		s.head++
 	}
+}
+
+// oldest returns the oldest tombstone; there must be one.
+func (s *tombstones) oldest() tombstone {
+	s.skip()
+	return s.order[s.head]
 }
 
 // expire removes the oldest ones whose last packet was before a time.

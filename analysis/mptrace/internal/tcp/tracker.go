@@ -24,7 +24,7 @@ const (
 	// retransmitted: Linux waits up to 120 s between two retransmissions.
 	unsettledNS = 130e9
 	// maxPairs is the maximum number of pairs of streams that wait for reuse.
-	maxPairs = 1024
+	maxPairs = 512
 	// lateNS is how long after that its packets are recognised as late.
 	lateNS = 120e9
 )
@@ -104,7 +104,7 @@ func (t *Tracker) Add(p *packet.Packet, seg *Segment) {
 		t.last = f
 	}
 	seg.reset(p, f, dir, first)
-	if f.streams[Up] != nil && p.Flags&(packet.SYN|packet.RST) == 0 {
+	if f.streams != nil && p.Flags&(packet.SYN|packet.RST) == 0 {
 		t.plain(f, p, seg)
 	} else {
 		t.special(f, p, seg)
@@ -113,7 +113,7 @@ func (t *Tracker) Add(p *packet.Packet, seg *Segment) {
 		f.opened = f.Established()
 	}
 	seg.Established = f.opened
-	if f.queue == active && p.Quirks&packet.IPv6 == 0 {
+	if f.queue == active {
 		t.remember(p, f, dir)
 	}
 }
@@ -169,7 +169,7 @@ func (t *Tracker) end(f *Flow) {
 	if t.o.OnEnd != nil {
 		t.o.OnEnd(f)
 	}
-	if f.streams[Up] != nil {
+	if f.streams != nil {
 		for dir := range f.streams {
 			f.streams[dir].sent.trim() // the owner may keep the flow for a long time
 		}
@@ -179,10 +179,10 @@ func (t *Tracker) end(f *Flow) {
 // Release takes back the memory of a flow that has ended. Only Ends, times and
 // the methods of [Flow] that need no payload may be used then.
 func (t *Tracker) Release(f *Flow) {
-	if f.streams[Up] != nil && len(t.pairs) < maxPairs {
-		t.pairs = append(t.pairs, f.pair)
+	if f.streams != nil && len(t.pairs) < maxPairs {
+		t.pairs = append(t.pairs, f.streams)
 	}
-	f.pair, f.streams = nil, [2]*stream{}
+	f.streams = nil
 }
 
 // Close ends all flows, in the order of their starts.

@@ -15,9 +15,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"mplab/analysis/mptrace"
 	"mplab/analysis/mptrace/labtest"
 )
 
@@ -33,6 +35,8 @@ func dispatch(args []string) error {
 	switch {
 	case len(args) == 2 && args[0] == "walk":
 		return walkOnly(args[1])
+	case len(args) == 2 && args[0] == "fast":
+		return fastShare(args[1])
 	case len(args) == 3 && args[0] == "count":
 		c, err := countMptrace(args[1], args[2])
 		if err != nil {
@@ -79,6 +83,31 @@ func walkOnly(file string) error {
 	return err
 }
 
+// fastShare prints the share of a capture's packets that take the fast path of
+// mptrace.
+func fastShare(file string) error {
+	r, err := mptrace.Analyse([]string{file}, mptrace.Options{})
+	if err != nil {
+		return err
+	}
+	fmt.Println(float64(r.FastPackets) / float64(max(1, r.Files[0].TCP)))
+	return nil
+}
+
+// measuredShare runs fastShare in a separate process, because this process must
+// stay small (see timed).
+func measuredShare(file string) (float64, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	out, err := exec.Command(self, "fast", file).Output()
+	if err != nil {
+		return 0, fmt.Errorf("share of the fast path: %w", err)
+	}
+	return strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+}
+
 type settings struct {
 	dir, mptrace, mptcptrace, json string
 	runs                           int
@@ -103,7 +132,7 @@ func bench() error {
 	flag.StringVar(&o.mptrace, "mptrace", "", "program to measure (default: built from this module)")
 	flag.StringVar(&o.mptcptrace, "mptcptrace", "", "mptcptrace, when it is not in PATH")
 	flag.StringVar(&o.json, "json", "", "write all figures to this file as JSON")
-	flag.IntVar(&o.runs, "runs", 5, "runs of each tool; the median counts")
+	flag.IntVar(&o.runs, "runs", 7, "runs of each tool; the median counts")
 	flag.BoolVar(&o.quick, "quick", false, "small traces, one run")
 	flag.BoolVar(&o.beside, "beside", true, "measure it beside other tools")
 	flag.BoolVar(&o.linear, "linear", true, "measure longer and longer traces too")
@@ -144,9 +173,12 @@ func (r *report) measureBeside(o settings, packets, shortPackets int64, short in
 	for _, one := range []struct {
 		name    string
 		packets int64
-	}{{"bulk", packets}, {"bulk-pcapng", packets}, {"bulk-v0", packets}, {"short", shortPackets}} {
+	}{{"bulk", packets}, {"bulk-pcapng", packets}, {"bulk-v0", packets}, {"many", shortPackets}, {"short", shortPackets}} {
 		t, err := made(o.dir, one.name, one.packets, short)
 		if err != nil {
+			return err
+		}
+		if t.Fast, err = measuredShare(t.File); err != nil {
 			return err
 		}
 		r.Traces = append(r.Traces, t)

@@ -35,12 +35,8 @@ func recordBulk(dir string) error {
 		return err
 	}
 	defer lab.Close()
-	for i, rate := range []string{"300mbit", "200mbit"} {
-		for node, name := range map[*labtest.Node]string{lab.Client: labtest.ClientInterfaces[i], lab.Server: labtest.ServerInterfaces[i]} {
-			if err := node.Run("tc", "qdisc", "add", "dev", name, "root", "tbf", "rate", rate, "burst", "32k", "latency", "20ms"); err != nil {
-				return err
-			}
-		}
+	if err := limit(lab, "300mbit", "200mbit"); err != nil {
+		return err
 	}
 	for _, node := range []*labtest.Node{lab.Client, lab.Server} {
 		if err := node.Run("nft", loss); err != nil {
@@ -94,6 +90,68 @@ func recordShort(dir string, count int) error {
 		running.Wait()
 		return errors.Join(failed...)
 	})
+}
+
+// The connections of the trace "many" run at the same time, with losses.
+const (
+	together  = 16
+	manyDown  = 5 << 20
+	manyUp    = 256 << 10
+	manyLoss  = "table ip bench { chain input { type filter hook input priority 0; ip length > 500 numgen random mod 250 == 0 drop; }; }"
+	firstMany = 6000 // port
+)
+
+// recordMany captures transfers over two subflows each, at the same time, with
+// 0.4 % loss.
+func recordMany(dir string) error {
+	lab, err := labtest.New(labtest.Options{Direct: true})
+	if err != nil {
+		return err
+	}
+	defer lab.Close()
+	if err := limit(lab, "100mbit", "60mbit"); err != nil {
+		return err
+	}
+	for _, node := range []*labtest.Node{lab.Client, lab.Server} {
+		if err := node.Run("nft", manyLoss); err != nil {
+			return err
+		}
+	}
+	return captured(lab, dir, "many", func(*net.TCPListener) error {
+		var running sync.WaitGroup
+		failed := make([]error, together)
+		for n := range together {
+			running.Go(func() { failed[n] = transfer(lab, uint16(firstMany+n)) })
+		}
+		running.Wait()
+		return errors.Join(failed...)
+	})
+}
+
+// transfer moves data over a connection with two subflows.
+func transfer(lab *labtest.Lab, port uint16) error {
+	listener, err := lab.Listen(netip.AddrPortFrom(labtest.Server4[labtest.WLAN], port), true)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	p, err := lab.Connect(listener, labtest.Dial{Multipath: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.Exchange(1000, 1000), p.WaitSubflows(1), p.Exchange(manyUp, manyDown), p.Close())
+}
+
+// limit limits the rates of both paths in both directions.
+func limit(lab *labtest.Lab, rates ...string) error {
+	for i, rate := range rates {
+		for node, name := range map[*labtest.Node]string{lab.Client: labtest.ClientInterfaces[i], lab.Server: labtest.ServerInterfaces[i]} {
+			if err := node.Run("tc", "qdisc", "add", "dev", name, "root", "tbf", "rate", rate, "burst", "32k", "latency", "20ms"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // browse opens one connection after the other, each to a different port, so

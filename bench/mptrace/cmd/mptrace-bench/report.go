@@ -31,7 +31,8 @@ func newReport() *report {
 func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "%s, %d cores, Linux %s. Median of the runs by wall time; × wall and × CPU: how many times as much as %q.\n", r.CPU, r.Cores, r.Kernel, reference)
 	for _, t := range r.Traces {
-		fmt.Fprintf(out, "\n**%s**: %s; %d packets, %d connections (%d MPTCP), %d flows\n\n", t.Name, t.What, t.Packets, t.Connections, t.MPTCP, t.Flows)
+		fmt.Fprintf(out, "\n**%s**: %s; %d packets, %d connections (%d MPTCP), %d flows; %.1f %% of the packets take the fast path\n\n",
+			t.Name, t.What, t.Packets, t.Connections, t.MPTCP, t.Flows, 100*t.Fast)
 		fmt.Fprintln(out, "| tool | million packets/s | × wall | × CPU | wall s | CPU s | peak MB | runs | counts |\n"+
 			"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
 		var base cost

@@ -19,7 +19,8 @@ type trace struct {
 	Connections int64    `json:"connections"`
 	MPTCP       int64    `json:"mptcp_connections"`
 	Flows       int64    `json:"flows"`
-	Bytes       [2]int64 `json:"bytes"` // of the applications, up and down
+	Bytes       [2]int64 `json:"bytes"`      // of the applications, up and down
+	Fast        float64  `json:"fast_share"` // share of the packets on the fast path of mptrace
 }
 
 // factory creates traces in a directory, and keeps existing ones.
@@ -34,11 +35,11 @@ func (f factory) recording(kind string) ([]frame, error) {
 	done := filepath.Join(f.dir, kind+".recorded")
 	if _, err := os.Stat(done); err != nil {
 		fmt.Fprintf(os.Stderr, "recording %s\n", kind)
-		record := recordBulk
-		if kind == "short" {
-			record = func(dir string) error { return recordShort(dir, f.short) }
+		record := map[string]func(string) error{
+			"bulk": recordBulk, "many": recordMany,
+			"short": func(dir string) error { return recordShort(dir, f.short) },
 		}
-		if err := record(f.dir); err != nil {
+		if err := record[kind](f.dir); err != nil {
 			return nil, err
 		}
 		if err := os.WriteFile(done, nil, 0o644); err != nil {
@@ -48,7 +49,7 @@ func (f factory) recording(kind string) ([]frame, error) {
 	return load(f.dir, kind)
 }
 
-// make creates a trace by name: bulk, bulk-pcapng, bulk-v0 or short.
+// make creates a trace by name: bulk, bulk-pcapng, bulk-v0, many or short.
 func (f factory) make(name string) (*trace, error) {
 	file := f.file(name)
 	if t, err := readManifest(file); err == nil {
@@ -101,8 +102,11 @@ func replace(name string, write func(io.Writer) error) error {
 
 // write writes a trace to a stream.
 func (f factory) write(name string, out io.Writer) (*trace, error) {
-	if name == "short" {
-		return f.writeShort(out)
+	switch name {
+	case "short":
+		return f.writeRounds(out, name, "connections of 10 to 100 kB, TCP and MPTCP")
+	case "many":
+		return f.writeRounds(out, name, "transfers of 5 MB over two subflows with 0.4 % loss, 16 at a time")
 	}
 	frames, err := f.recording("bulk")
 	if err != nil {
@@ -131,15 +135,15 @@ func (f factory) write(name string, out io.Writer) (*trace, error) {
 	return t, err
 }
 
-// writeShort repeats the short connections with other addresses, keys and
+// writeRounds repeats recorded connections with other addresses, keys and
 // times.
-func (f factory) writeShort(out io.Writer) (*trace, error) {
-	frames, err := f.recording("short")
+func (f factory) writeRounds(out io.Writer, name, what string) (*trace, error) {
+	frames, err := f.recording(name)
 	if err != nil {
 		return nil, err
 	}
 	w := newWriter(out, false)
-	t := &trace{Name: "short", What: "connections of 10 to 100 kB, TCP and MPTCP"}
+	t := &trace{Name: name, What: what}
 	each := totals(frames)
 	mptcp, flows := census(frames)
 	span := frames[len(frames)-1].timeNS - frames[0].timeNS + 1e9

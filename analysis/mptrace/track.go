@@ -5,16 +5,18 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// track passes the records of a block to their flows and connections.
+// track passes the records of a block to their flows and connections: on the
+// fast path if possible, otherwise decoded.
 func (a *analysis) track(b *source.Block) bool {
 	for i := range b.Runs {
 		run := &b.Runs[i]
 		for j := range run.Records {
 			r := &run.Records[j]
-			if a.fast {
-				if ip, wire := run.IPv4(r); ip != nil && a.tracker.Fast(ip, wire, r.TimeNS, &a.step) {
+			if a.fast && (a.slow == nil || !a.slow()) {
+				if ip, wire := run.IP(r); ip != nil && a.tracker.Fast(ip, wire, r.TimeNS, &a.step) {
 					if a.engine.Fast(&a.step, ip) {
-						run.Fast()
+						a.in.Done(run, r)
+						a.fastPackets++
 					} else if a.in.Decode(run, r, &a.packet) {
 						a.step.Segment(&a.packet, &a.segment)
 						a.engine.Add(&a.segment)
