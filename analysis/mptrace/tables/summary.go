@@ -29,7 +29,8 @@ var ErrConnections = fmt.Errorf("more than %d connections", mostShown)
 // connections with the most bytes. Its memory does not grow with the number of
 // connections, unless all must be shown.
 type Summary struct {
-	Filter string // the rows are of segments that match it; empty: of all
+	Filter    string // the rows are of segments that match it; empty: of all
+	Rewritten bool   // the addresses are not those of the packets
 
 	limit      int // negative: all
 	subflows   map[int32][]Subflow
@@ -145,7 +146,9 @@ func (s *Summary) Write(w io.Writer, files []File, warnings *Warnings) error {
 		fmt.Fprintln(out, "no TCP connections")
 	} else {
 		s.connections(out)
-		s.displayFilters(out)
+		if !s.Rewritten {
+			s.displayFilters(out)
+		}
 		t.write(out)
 	}
 	warnings.summary(out)

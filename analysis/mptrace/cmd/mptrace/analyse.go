@@ -219,6 +219,9 @@ func (o *analyseOptions) options() (mptrace.Options, error) {
 	}
 	if o.joinLoopback || o.redirectPort != 0 {
 		a.Loopback = &loopback.Options{Port: o.redirectPort}
+		if a.Summary != nil {
+			a.Summary.Rewritten = true
+		}
 	}
 	return a, o.evidence(&a)
 }

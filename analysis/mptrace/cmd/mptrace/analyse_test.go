@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"mplab/analysis/mptrace/tables"
@@ -97,6 +98,19 @@ func TestFilterInSummary(t *testing.T) {
 	command.SetArgs([]string{"--filter", "port 4000  and connection 0", "../../testdata/two-paths-wlan0.pcapng"})
 	if err := command.Execute(); err != nil || !bytes.Contains(out.Bytes(), []byte("\nonly packets that match --filter \"port 4000 and connection 0\"\n")) {
 		t.Errorf("%v\n%s", err, out.Bytes())
+	}
+}
+
+// TestDisplayFilterInSummary: the summary has a display filter, unless the
+// addresses in the tables are not those of the packets.
+func TestDisplayFilterInSummary(t *testing.T) {
+	const file = "../../testdata/two-paths-wlan0.pcapng"
+	const want = "\n  connection 0: ip.addr == 10.1.0.1 && tcp.port == 39846 && ip.addr == 10.1.0.2 && tcp.port == 4000\n"
+	if out, err := run(t, file); err != nil || !strings.Contains(out, want) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := run(t, "--join-loopback", file); err != nil || strings.Contains(out, "tcp.port") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
