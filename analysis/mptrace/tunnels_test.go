@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mplab/analysis/mptrace/capfile"
+	"mplab/analysis/mptrace/internal/join/ends"
 	"mplab/analysis/mptrace/internal/source"
 	"mplab/analysis/mptrace/packet"
 	"mplab/analysis/mptrace/tables"
@@ -149,5 +150,28 @@ func TestTunnelsInSummary(t *testing.T) {
 	var text strings.Builder
 	if err := summary.Write(&text, r.Files, &r.Warnings); err != nil || !strings.Contains(text.String(), "frames_tunnelled 6 frames (see --tunnels)") {
 		t.Errorf("%v\n%s", err, text.String())
+	}
+}
+
+// TestTunnelsOfEnds: the comparison of both ends is the same with and without a
+// tunnel.
+func TestTunnelsOfEnds(t *testing.T) {
+	var plain, tunnel [2]string
+	for i, file := range []string{"testdata/kernel/add-addr-wlan0.pcapng.gz", "testdata/kernel/add-addr-s1.pcapng.gz"} {
+		plain[i] = wrapped(t, file, func(link, ip []byte, _ int) []byte { return append(append([]byte{}, link...), ip...) })
+		tunnel[i] = wrapped(t, file, func(link, ip []byte, ipWire int) []byte {
+			return datagram(4789, []byte{8, 0, 0, 0, 0, 0, 42, 0}, append(append([]byte{}, link...), ip...), len(link)+ipWire)
+		})
+	}
+	want, err := ends.Match(plain[:1], plain[1:], ends.Options{SameClock: true})
+	if err != nil || len(want.PathEnds) == 0 {
+		t.Fatalf("%v, %+v", err, want)
+	}
+	got, err := ends.Match(tunnel[:1], tunnel[1:], ends.Options{SameClock: true, Source: source.Options{Tunnels: true}})
+	if err != nil || !reflect.DeepEqual(got.PathEnds, want.PathEnds) || !reflect.DeepEqual(got.OWD, want.OWD) {
+		t.Errorf("%v\n got %+v\nwant %+v", err, got, want)
+	}
+	if _, err := ends.Match(tunnel[:1], tunnel[1:], ends.Options{SameClock: true}); err != ends.ErrNothing {
+		t.Errorf("not followed: %v", err)
 	}
 }

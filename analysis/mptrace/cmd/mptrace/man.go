@@ -171,7 +171,7 @@ func lines(text string) string {
 	return b.String()
 }
 
-// escaped keeps backslashes, hyphens, quotes and carets as they are, so that
+// escaped keeps backslashes, hyphens, quotes and carets of the text, so that
 // commands can be copied from the page.
 func escaped(text string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(text)

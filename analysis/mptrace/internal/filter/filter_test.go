@@ -23,7 +23,7 @@ func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                              "the expression is empty. Allowed: " + Terms,
 		" ":                             "the expression is empty. Allowed: " + Terms,
-		"conection 3":                   `"conection" is not a term. Allowed: ` + Terms,
+		"stream 3":                      `"stream" is not a term. Allowed: ` + Terms,
 		"tcp.port == 80":                `"tcp.port" is not a term. Allowed: ` + Terms,
 		"port":                          `port: "" is not a port. Allowed: a number from 0 to 65535`,
 		"port 65536":                    `port: "65536" is not a port. Allowed: a number from 0 to 65535`,
