@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"mplab/analysis/mptrace/internal/filter"
 	"mplab/analysis/mptrace/internal/join/loopback"
 	"mplab/analysis/mptrace/internal/mptcp"
 	"mplab/analysis/mptrace/internal/network"
@@ -29,6 +30,7 @@ type Options struct {
 	Source   source.Options
 	Loopback *loopback.Options // undo transparent redirects; nil: leave them
 	Network  *network.Rules    // nil: guess from interface names
+	Filter   *filter.Filter    // analyse only segments that match; nil: all
 	Log      *proxied.Log      // of the agent or the proxy; nil: none
 	Keys     *tlskeys.Log      // TLS secrets; nil: none
 	Table    *proxied.Table    // cipher of a ShadowSocks proxy; nil: none
@@ -38,7 +40,8 @@ type Options struct {
 	Keep      tables.Set // kept in the result
 	KeepRows  int64      // maximum number of kept rows; more is tables.ErrRows; 0: no bound
 
-	Summary *tables.Summary // receives the rows; nil: none
+	Summary *tables.Summary                            // receives the rows; nil: none
+	ended   func(*tables.Connection, []tables.Subflow) // receives the connections; nil: none
 
 	Xplot      string // directory for xplot files; "": none
 	MPTCPTrace string // directory for the files of mptcptrace; "": none
@@ -50,13 +53,26 @@ type Options struct {
 // Result.Files reports files that could not be read or not to their end; the
 // packets before such an error are used. If no file was readable, no output is
 // finished. Analyse returns an error only if an output cannot be written or a
-// bound of Options is exceeded.
+// bound of Options is exceeded. A filter that names connections reads the files
+// twice.
 func Analyse(names []string, o Options) (*tables.Result, error) {
-	a := &analysis{}
+	flows, err := selectFlows(names, o)
+	if err != nil {
+		return nil, err
+	}
+	return analyse(names, o, flows)
+}
+
+// analyse processes the segments of some flows, or of all if flows is nil.
+func analyse(names []string, o Options, flows *filter.Flows) (*tables.Result, error) {
+	a := &analysis{flows: flows}
+	if o.Filter != nil {
+		a.gate = o.Filter.Gate(flows)
+	}
 	o.Source.Answer = func(message []byte, timeNS int64) { a.reader.UDP(message, timeNS) }
 	in := source.Open(names, o.Source)
 	defer in.Close()
-	a.in, a.slow, a.fast = in, o.slow, o.Loopback == nil && o.Source.Rewrite == nil
+	a.in, a.slow, a.fast = in, o.slow, o.Loopback == nil && o.Source.Rewrite == nil && o.Filter == nil
 	if err := a.begin(names, o, in); err != nil {
 		return nil, err
 	}
@@ -66,12 +82,18 @@ func Analyse(names []string, o Options) (*tables.Result, error) {
 		return nil, err
 	}
 	a.end()
+	if a.finish != nil {
+		a.finish()
+	}
 	if err := a.failed(); err != nil {
 		return nil, err
 	}
 	a.warnings.FlowsEvicted += a.tracker.Evicted
 	in.Warnings(&a.warnings)
 	result := a.sink.Result(in.Files(), a.warnings)
+	if o.Filter != nil {
+		result.Filter = o.Filter.String()
+	}
 	result.FastPackets = a.fastPackets
 	if Unreadable(result.Files) {
 		return result, nil
@@ -82,7 +104,7 @@ func Analyse(names []string, o Options) (*tables.Result, error) {
 	if o.Directory == "" {
 		return result, nil
 	}
-	return result, tables.WriteSources(o.Directory, result.Files, result.Warnings)
+	return result, tables.WriteSources(o.Directory, result)
 }
 
 // Unreadable reports whether no packet of any file could be read.
@@ -110,6 +132,8 @@ type analysis struct {
 	fastPackets int64 // packets that took the fast path as far as the engine
 
 	joiner  *loopback.Joiner // nil: none
+	gate    *filter.Gate     // nil: all segments pass
+	flows   *filter.Flows    // the only flows; nil: all
 	tracker *tcp.Tracker
 	step    tcp.Step      // of the current packet; or:
 	packet  packet.Packet // the current packet
@@ -120,6 +144,7 @@ type analysis struct {
 	sink     *tables.Sink
 	written  *tables.ParquetSink // nil: none
 	outputs  []output
+	finish   func() // passes the last rows to Options.ended; nil: nobody wants them
 	warnings tables.Warnings
 }
 
@@ -138,8 +163,13 @@ func (a *analysis) begin(names []string, o Options, in *source.Source) error {
 	a.reader = payload.New(payload.Options{
 		Keys: o.Keys, Log: o.Log, Table: o.Table, Objects: a.sink.Objects, Warnings: &a.warnings,
 	})
+	var number func(*packet.Packet) int32
+	if a.flows != nil {
+		number = a.flows.Number
+	}
 	a.engine = mptcp.New(mptcp.Options{
 		Samples:    o.Samples,
+		Number:     number,
 		Interfaces: in.Interface,
 		Network:    o.Network.OfFlow,
 		Observer:   observer,
@@ -164,6 +194,9 @@ func (a *analysis) openTables(o Options) error {
 	}
 	if o.Summary != nil {
 		o.Summary.Watch(a.sink)
+	}
+	if o.ended != nil {
+		a.finish = a.sink.Ended(o.ended)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"mplab/analysis/mptrace/internal/source"
 	"mplab/analysis/mptrace/tables"
 )
 
@@ -111,7 +112,10 @@ func FuzzAnalyse(f *testing.F) {
 			t.Fatal(err)
 		}
 		sameOnAllWays(t, uint64(len(b)), name)
-		r := keep(t, tables.All, name)
+		r, err := Analyse([]string{name}, Options{Keep: tables.All, Source: source.Options{Tunnels: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i := range r.Directions {
 			d := &r.Directions[i]
 			if d.UniqueBytes < 0 || d.Bytes < d.UniqueBytes || d.MissingBytes < 0 || d.ReinjectedBytes < 0 || d.DataSegments > d.Segments ||

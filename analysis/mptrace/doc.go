@@ -6,8 +6,9 @@
 //	read     capfile            reads captures, one record a frame
 //	merge    internal/source    makes one sequence of the records of all captures
 //	decode   packet             decodes a frame down to TCP and its options
-//	follow   internal/join/loopback  undoes transparent redirects
-//	         internal/tcp       follows the flows
+//	select   internal/join/loopback  undoes transparent redirects
+//	         internal/filter    selects connections
+//	follow   internal/tcp       follows the flows
 //	connect  internal/mptcp     builds connections from flows
 //	         internal/payload   reads names and web objects from the payload
 //	         internal/observe   writes other views of the data: sequence, xplot, mptcptrace

@@ -52,6 +52,9 @@ func (a *analysis) followAll(packets []packet.Packet) {
 }
 
 func (a *analysis) follow(p *packet.Packet) {
+	if a.gate != nil && !a.gate.Pass(p) {
+		return
+	}
 	a.tracker.Add(p, &a.segment)
 	a.engine.Add(&a.segment)
 }

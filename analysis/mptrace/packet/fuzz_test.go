@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"bytes"
 	"reflect"
 	"testing"
 )
@@ -13,11 +14,33 @@ func FuzzDecode(f *testing.F) {
 	f.Add(uint16(LinkRaw), bytesOf(f, ip6+tcp), 74)
 	f.Add(uint16(LinkPPP), bytesOf(f, "ff 03 00 57"+ip6+tcp), 78)
 	f.Add(uint16(LinkRaw), segmentWith(bytesOf(f, "1e 10 30 02 0a 40 02 02 01 02 03 04 05 06 07 08 02 04 05 b4 1e 04 40 01")), 0)
+	for _, c := range []struct {
+		protocol       byte
+		headers, inner string
+	}{
+		{47, "b0 00 08 00 ab cd 00 00 00 00 00 07 00 00 00 01", innerTCP},
+		{17, "c0 00 12 b5 00 00 00 00 08 00 00 00 00 00 2a 00", ethernet4 + innerTCP},
+		{17, "08 68 08 68 00 00 00 00 34 ff 00 30 00 00 00 07 00 00 00 85 01 00 09 00", innerTCP},
+		{41, "", ip6 + tcp},
+	} {
+		f.Add(uint16(LinkEthernet), tunnelled(f, outer4, c.protocol, c.headers, c.inner), 1514)
+		f.Add(uint16(LinkEthernet), tunnelled(f, outer6, c.protocol, c.headers, c.inner), 1514)
+	}
 	f.Fuzz(func(t *testing.T, link uint16, frame []byte, wire int) {
 		var p Packet
 		verdict := Decode(int(link), frame, wire, &p)
 		if verdict >= verdicts {
 			t.Errorf("verdict %d", verdict)
+		}
+		if inner, ok := Untunnel(int(link), frame, wire); ok && verdict == Other {
+			if !bytes.Contains(frame, inner.Frame) || inner.OrigLen < len(inner.Frame) || inner.OrigLen >= max(wire, len(frame)) {
+				t.Errorf("%d of %d bytes in a frame of %d of %d bytes", len(inner.Frame), inner.OrigLen, len(frame), wire)
+			}
+			if inner.LinkType != LinkRaw && inner.LinkType != LinkEthernet {
+				t.Errorf("link type %d", inner.LinkType)
+			}
+			frame, wire = inner.Frame, inner.OrigLen
+			verdict = Decode(inner.LinkType, frame, wire, &p)
 		}
 		if verdict != TCP {
 			return

@@ -82,6 +82,8 @@ func (p *Packet) parse(b []byte) {
 		p.TSVal, p.TSEcr = binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
 		p.Has = HasTimestamps
 		b = b[12:]
+	} else {
+		p.TSVal, p.TSEcr = 0, 0
 	}
 	if len(b) >= 6 && b[0] == optionNOP && b[1] == optionNOP && b[2] == optionMPTCP {
 		b = b[2:]

@@ -291,3 +291,18 @@ func TestCutOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestNoTimestamps: a packet without timestamps does not keep those of the one
+// decoded before it.
+func TestNoTimestamps(t *testing.T) {
+	var p Packet
+	for _, c := range []struct {
+		options string
+		want    uint32
+	}{{"01 01 08 0a 00 00 00 05 00 00 00 06", 5}, {"", 0}, {"08 0a 00 00 00 07 00 00 00 06 01 01", 7}, {"02 04 05 b4", 0}} {
+		b := segmentWith(bytesOf(t, c.options))
+		if v := Decode(LinkRaw, b, len(b), &p); v != TCP || p.TSVal != c.want || (p.TSEcr != 0) != (c.want != 0) || (p.Has&HasTimestamps != 0) != (c.want != 0) {
+			t.Errorf("%q: %v, TSval %d, TSecr %d", c.options, v, p.TSVal, p.TSEcr)
+		}
+	}
+}

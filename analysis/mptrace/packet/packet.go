@@ -79,7 +79,7 @@ type Packet struct {
 	Data    []byte
 
 	Seq, Ack     uint32
-	TSVal, TSEcr uint32 // valid with HasTimestamps
+	TSVal, TSEcr uint32 // 0 without HasTimestamps
 	SSN          uint32 // subflow sequence number of the mapping in DSS, relative to the initial one
 	Payload      uint32 // size of the payload in bytes, captured or not
 	Iface        int32  // interface number, set by the caller

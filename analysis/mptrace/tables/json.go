@@ -17,6 +17,9 @@ func (r *Result) WriteJSON(w io.Writer, set Set) error {
 			rows(j, catalog[i].Name)
 		}
 	}
+	if r.Filter != "" {
+		j.Member("filter", r.Filter)
+	}
 	WriteList(j, "files", r.Files)
 	j.Member("warnings", r.Warnings)
 	return j.Close()

@@ -23,6 +23,7 @@ type Result struct {
 	Events          []Event          `json:"events,omitempty"`
 	Points          []Point          `json:"points,omitempty"`
 	Objects         []Object         `json:"objects,omitempty"`
+	Filter          string           `json:"filter,omitempty"` // only segments that match it were analysed; empty: all
 	Files           []File           `json:"files"`
 	Warnings        Warnings         `json:"warnings"`
 

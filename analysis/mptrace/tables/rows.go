@@ -331,8 +331,8 @@ type Warnings struct {
 	FramesHidden      int64 `json:"frames_hidden,omitempty" unit:"frames"`
 	FramesFragment    int64 `json:"frames_fragment,omitempty" unit:"frames"`
 	FramesUnknownLink int64 `json:"frames_unknown_link,omitempty" unit:"frames"`
-	// Frames of a tunnel; the packets inside are not analysed.
-	FramesTunnelled int64 `json:"frames_tunnelled,omitempty" unit:"frames"`
+	// Frames of a tunnel whose inner packets are not analysed.
+	FramesTunnelled int64 `json:"frames_tunnelled,omitempty" unit:"frames" hint:"see --tunnels"`
 	// TCP segments whose IP header states more bytes than the frame has.
 	SegmentsOverlong int64 `json:"segments_overlong,omitempty" unit:"segments"`
 	// Frames whose time stamp contradicts its two neighbours, which agree.

@@ -7,12 +7,12 @@ import (
 )
 
 // SourcesFile is written next to the tables and describes their input: the
-// files, which of them could not be read to their end, and the warnings.
+// filter, the files, which of them could not be read to their end, and warnings.
 const SourcesFile = "sources.json"
 
 // WriteSources writes [SourcesFile] into a directory. The file appears complete
 // or not at all.
-func WriteSources(dir string, files []File, warnings Warnings) error {
+func WriteSources(dir string, r *Result) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -20,10 +20,11 @@ func WriteSources(dir string, files []File, warnings Warnings) error {
 	about := struct {
 		Schema   int      `json:"schema"`
 		Partial  bool     `json:"partial"`
+		Filter   string   `json:"filter,omitempty"`
 		Files    []File   `json:"files"`
 		Warnings Warnings `json:"warnings"`
-	}{Schema, false, files, warnings}
-	for _, f := range files {
+	}{Schema, false, r.Filter, r.Files, r.Warnings}
+	for _, f := range r.Files {
 		about.Partial = about.Partial || f.Partial
 	}
 	if err := e.Encode(about); err != nil {

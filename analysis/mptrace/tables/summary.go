@@ -29,6 +29,9 @@ var ErrConnections = fmt.Errorf("more than %d connections", mostShown)
 // connections with the most bytes. Its memory does not grow with the number of
 // connections, unless all must be shown.
 type Summary struct {
+	Filter    string // the rows are of segments that match it; empty: of all
+	Rewritten bool   // the addresses are not those of the packets
+
 	limit      int // negative: all
 	subflows   map[int32][]Subflow
 	directions map[int32][]Direction // of connections whose row has not arrived yet
@@ -135,11 +138,17 @@ func (s *Summary) Write(w io.Writer, files []File, warnings *Warnings) error {
 	for i := range files {
 		files[i].summary(out)
 	}
+	if s.Filter != "" {
+		fmt.Fprintf(out, "only packets that match --filter %q\n", s.Filter)
+	}
 	t.missing(out, warnings)
 	if t.connections == 0 {
 		fmt.Fprintln(out, "no TCP connections")
 	} else {
 		s.connections(out)
+		if !s.Rewritten {
+			s.displayFilters(out)
+		}
 		t.write(out)
 	}
 	warnings.summary(out)
@@ -168,7 +177,11 @@ func (w *Warnings) summary(out io.Writer) {
 		if n := value.Field(i).Int(); n > 0 {
 			field := value.Type().Field(i)
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			texts = append(texts, fmt.Sprintf("%s %d %s", name, n, field.Tag.Get("unit")))
+			text := fmt.Sprintf("%s %d %s", name, n, field.Tag.Get("unit"))
+			if hint := field.Tag.Get("hint"); hint != "" {
+				text += " (" + hint + ")"
+			}
+			texts = append(texts, text)
 		}
 	}
 	if len(texts) > 0 {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"mplab/analysis/mptrace"
+	"mplab/analysis/mptrace/internal/filter"
 	"mplab/analysis/mptrace/internal/join/loopback"
 	"mplab/analysis/mptrace/internal/payload/proxied"
 	"mplab/analysis/mptrace/internal/payload/tlskeys"
@@ -31,6 +33,9 @@ type analyseOptions struct {
 	passwordFile string
 	xplot        string
 	mptcptrace   string
+	filter       string
+	filtered     bool // there is a filter, perhaps an empty one
+	follow       int  // seconds between two summaries of growing files
 }
 
 const analyseLong = `mptrace reads packet captures, merges them by time, and reports what each TCP
@@ -44,6 +49,21 @@ and proxy are compared by "mptrace ends".
   -o DIR      writes the tables as Parquet: DIR/connections.parquet and so on
   --json      prints the tables as one JSON object
   --summary   prints a summary as text; this is the default
+  --follow    prints a summary of growing files every 5 seconds, until SIGINT
+
+  --filter EXPRESSION   analyses only some connections. Terms, joined by "and":
+      connection N       number N in the output of the same command without this
+                         term
+      token HEX          Multipath TCP: token or token_client
+      address A[/LENGTH] client or server has this address, or one of this network
+      port P             client or server has this port
+      time FROM..TO      seconds since the first TCP segment, or RFC 3339; FROM or
+                         TO can be empty
+  address, port and time drop packets before the analysis, as a display filter
+  does. So time cuts connections (their totals miss the other packets), and
+  address cuts off the other subflows of a Multipath TCP connection. connection
+  and token keep connections whole, and read the files twice: they need files,
+  not pipes.
 
 "mptrace schema" describes the tables and their columns.
 
@@ -69,6 +89,13 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(c *cobra.Command, args []string) error {
+			o.filtered = c.Flags().Changed("filter")
+			if c.Flags().Changed("follow") {
+				if o.follow < 1 {
+					return fmt.Errorf("--follow %d: want 1 second or more", o.follow)
+				}
+				return follow(args, o, c.OutOrStdout())
+			}
 			return analyse(args, o, c.OutOrStdout())
 		},
 	}
@@ -79,6 +106,9 @@ func newCommand() *cobra.Command {
 	flags.BoolVar(&o.summary, "summary", false, "print a summary for people")
 	flags.BoolVar(&o.all, "all", false, "list every connection in the summary, not only the largest")
 	flags.StringSliceVar(&o.tables, "tables", nil, "tables to write or print, or all (default: all are written, the small ones printed)")
+	flags.StringVar(&o.filter, "filter", "", "analyse only connections that match, such as 'address 10.0.0.0/8 and port 443'")
+	flags.IntVar(&o.follow, "follow", 0, "analyse growing files until SIGINT, with a summary every `SECONDS`")
+	flags.Lookup("follow").NoOptDefVal = strconv.Itoa(followSeconds)
 	flags.IntVar(&o.samples, "samples", o.samples, "round trips, bursts and points kept for each direction before they are thinned (-1: all)")
 	flags.IntVar(&o.threads, "threads", o.threads, "number of parallel goroutines; the output does not depend on it")
 	o.reading.flags(flags)
@@ -89,13 +119,15 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.passwordFile, "shadowsocks-password", "", "file with the password of a ShadowSocks proxy with table cipher")
 	flags.StringVar(&o.xplot, "xplot", "", "write time-sequence, RTT and throughput graphs for xplot into this directory")
 	flags.StringVar(&o.mptcptrace, "mptcptrace-compat", "", "write the files that mptcptrace writes into this directory")
-	command.AddCommand(newCaptureCommand(), newEndsCommand(), newAnonymiseCommand(), newSchemaCommand())
+	command.AddCommand(newCaptureCommand(), newEndsCommand(), newAnonymiseCommand(), newSchemaCommand(), newManCommand())
 	return command
 }
 
+var errNoCapture = errors.New("no capture given; see mptrace --help")
+
 func analyse(names []string, o analyseOptions, stdout io.Writer) error {
 	if len(names) == 0 {
-		return errors.New("no capture given; see mptrace --help")
+		return errNoCapture
 	}
 	if o.json && o.summary {
 		return errors.New("--json and --summary exclude each other")
@@ -103,6 +135,11 @@ func analyse(names []string, o analyseOptions, stdout io.Writer) error {
 	options, err := o.options()
 	if err != nil {
 		return err
+	}
+	if options.Filter != nil && options.Filter.Named() {
+		if err := onlyFiles(names, "--filter: connection and token read the captures twice"); err != nil {
+			return err
+		}
 	}
 	result, err := mptrace.Analyse(names, options)
 	if errors.Is(err, tables.ErrRows) {
@@ -120,6 +157,18 @@ func analyse(names []string, o analyseOptions, stdout io.Writer) error {
 	}
 	if bad {
 		return &exitError{code: exitPartial}
+	}
+	return nil
+}
+
+// onlyFiles returns an error if one of the captures is a pipe. reason says why
+// it must be a file.
+func onlyFiles(names []string, reason string) error {
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if name == "-" || err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket|os.ModeCharDevice) != 0 {
+			return fmt.Errorf("%s, but %s is not a file. Write it to a file first", reason, name)
+		}
 	}
 	return nil
 }
@@ -160,8 +209,19 @@ func (o *analyseOptions) options() (mptrace.Options, error) {
 	if a.Source, a.Network, err = o.reading.options(); err != nil {
 		return a, err
 	}
+	if o.filtered {
+		if a.Filter, err = filter.Parse(o.filter); err != nil {
+			return a, fmt.Errorf("--filter: %w", err)
+		}
+		if a.Summary != nil {
+			a.Summary.Filter = a.Filter.String()
+		}
+	}
 	if o.joinLoopback || o.redirectPort != 0 {
 		a.Loopback = &loopback.Options{Port: o.redirectPort}
+		if a.Summary != nil {
+			a.Summary.Rewritten = true
+		}
 	}
 	return a, o.evidence(&a)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"mplab/analysis/mptrace/tables"
@@ -38,9 +39,16 @@ func TestExitCodes(t *testing.T) {
 		{[]string{text}, 2},
 		{[]string{empty, text}, 2},
 		{nil, 2},
+		{[]string{whole, "--filter", "port 4000"}, 0},
+		{[]string{whole, "--filter", ""}, 2},
+		{[]string{whole, "--filter", "port x"}, 2},
+		{[]string{"-", "--filter", "connection 0"}, 2},
 	} {
 		o := defaults
 		o.json = true
+		if n := len(c.files); n > 2 && c.files[n-2] == "--filter" {
+			o.filter, o.filtered, c.files = c.files[n-1], true, c.files[:n-2]
+		}
 		err := analyse(c.files, o, io.Discard)
 		got := 0
 		if err != nil {
@@ -79,6 +87,30 @@ func TestTablesOfCutFile(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(o.dir, tables.SourcesFile)); err != nil || json.Unmarshal(b, &sources) != nil ||
 		!sources.Partial || len(sources.Files) != 1 || !sources.Files[0].Partial || sources.Files[0].Packets == 0 {
 		t.Errorf("%v, %s", err, b)
+	}
+}
+
+// TestFilterInSummary: the summary names the filter.
+func TestFilterInSummary(t *testing.T) {
+	var out bytes.Buffer
+	command := newCommand()
+	command.SetOut(&out)
+	command.SetArgs([]string{"--filter", "port 4000  and connection 0", "../../testdata/two-paths-wlan0.pcapng"})
+	if err := command.Execute(); err != nil || !bytes.Contains(out.Bytes(), []byte("\nonly packets that match --filter \"port 4000 and connection 0\"\n")) {
+		t.Errorf("%v\n%s", err, out.Bytes())
+	}
+}
+
+// TestDisplayFilterInSummary: the summary has a display filter, unless the
+// addresses in the tables are not those of the packets.
+func TestDisplayFilterInSummary(t *testing.T) {
+	const file = "../../testdata/two-paths-wlan0.pcapng"
+	const want = "\n  connection 0: ip.addr == 10.1.0.1 && tcp.port == 39846 && ip.addr == 10.1.0.2 && tcp.port == 4000\n"
+	if out, err := run(t, file); err != nil || !strings.Contains(out, want) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := run(t, "--join-loopback", file); err != nil || strings.Contains(out, "tcp.port") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

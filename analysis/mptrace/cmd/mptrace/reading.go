@@ -17,15 +17,17 @@ type reading struct {
 	samples  int
 	networks []string
 	ifNames  []string
+	tunnels  bool
 }
 
 func (r *reading) flags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&r.networks, "network", nil, "name a network: wlan0=wifi, 192.168.0.0/16=wifi (default: guessed from the interface)")
 	flags.StringSliceVar(&r.ifNames, "interface-name", nil, "name an interface of a capture of all of them by its index: 3=wlan0")
+	flags.BoolVar(&r.tunnels, "tunnels", false, "follow the packets in tunnels (VXLAN, GRE, IP in IP, GTP-U), at one level")
 }
 
 func (r *reading) options() (source.Options, *network.Rules, error) {
-	o := source.Options{}
+	o := source.Options{Tunnels: r.tunnels}
 	if r.samples < -1 || r.samples == 0 {
 		return o, nil, fmt.Errorf("--samples %d: want 1 or more, or -1 for all", r.samples)
 	}

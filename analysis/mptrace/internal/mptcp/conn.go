@@ -146,6 +146,9 @@ func (e *Engine) newConn(p *packet.Packet) *Conn {
 	c.ID, c.startNS, c.lastNS, c.version, c.plain = e.nextID, p.TimeNS, p.TimeNS, -1, true
 	c.Subs = c.slot[:0]
 	e.nextID++
+	if e.options.Number != nil {
+		c.ID = e.options.Number(p)
+	}
 	return c
 }
 

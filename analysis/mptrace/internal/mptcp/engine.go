@@ -21,6 +21,7 @@ const (
 // Options of an [Engine]. Zero values select the defaults.
 type Options struct {
 	Samples    int                                    // as in tcp.Options; also bounds bursts and points
+	Number     func(p *packet.Packet) int32           // returns the number of a connection by its first packet; nil: count from 0
 	Interfaces func(int32) string                     // returns the name of an interface
 	Network    func(iface string, f *tcp.Flow) string // wifi, cellular, …; "" if unknown
 	Observer   Observer                               // nil: none

@@ -52,8 +52,7 @@ func (s *Source) hold(b *Block, held *batch) {
 // TCP segment.
 func (s *Source) Decode(run *Run, r *capfile.Record, p *packet.Packet) bool {
 	from := run.ifaces[r.Iface]
-	if verdict := packet.Decode(from.link, r.Data, int(r.OrigLen), p); verdict != packet.TCP {
-		s.other(from, verdict, r)
+	if verdict := packet.Decode(from.link, r.Data, int(r.OrigLen), p); verdict != packet.TCP && !s.inTunnel(from, verdict, r, p) {
 		return false
 	}
 	run.row.TCP++
@@ -143,19 +142,38 @@ func (in *input) repair() (repaired int64) {
 	return repaired
 }
 
-// other counts a frame without a TCP segment, and reports a DNS answer in it.
-func (s *Source) other(from *iface, verdict packet.Verdict, r *capfile.Record) {
-	switch {
-	case !from.known:
+// inTunnel decodes the segment in a tunnel. It returns false for a frame without
+// a segment, which it counts.
+func (s *Source) inTunnel(from *iface, verdict packet.Verdict, r *capfile.Record, p *packet.Packet) bool {
+	link, frame := from.link, r.Data
+	if s.options.Tunnels && verdict == packet.Other {
+		if inner, ok := packet.Untunnel(link, frame, int(r.OrigLen)); ok {
+			link, frame = inner.LinkType, inner.Frame
+			verdict = packet.Decode(link, frame, inner.OrigLen, p)
+		}
+	}
+	if verdict == packet.TCP {
+		return true
+	}
+	if from.known {
+		s.other(link, frame, verdict, r.TimeNS)
+	} else {
 		s.warnings.FramesUnknownLink++
-	case verdict == packet.Other && packet.Tunnelled(from.link, r.Data):
+	}
+	return false
+}
+
+// other counts a frame without a TCP segment, and reports a DNS answer in it.
+func (s *Source) other(link int, frame []byte, verdict packet.Verdict, timeNS int64) {
+	switch {
+	case verdict == packet.Other && packet.Tunnelled(link, frame):
 		s.warnings.FramesTunnelled++
 	default:
 		s.verdicts[verdict]++
 	}
 	if verdict == packet.Other && s.options.Answer != nil {
-		if port, message, ok := packet.Datagram(from.link, r.Data); ok && port == portDNS {
-			s.options.Answer(message, r.TimeNS)
+		if port, message, ok := packet.Datagram(link, frame); ok && port == portDNS {
+			s.options.Answer(message, timeNS)
 		}
 	}
 }

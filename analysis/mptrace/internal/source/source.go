@@ -19,6 +19,8 @@ type Options struct {
 	// IfNames maps interface indexes of the captured machine to names, for
 	// captures of all interfaces (Linux cooked mode 2).
 	IfNames map[uint32]string
+	// Tunnels decodes the packets in tunnels, at one level.
+	Tunnels bool
 	// Rewrite is called for each segment, with its time and interface set; nil:
 	// none.
 	Rewrite func(*packet.Packet)

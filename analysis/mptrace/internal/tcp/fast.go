@@ -83,7 +83,7 @@ func (t *Tracker) Fast(ip []byte, wire int, now int64, st *Step) bool {
 	w := &t.routes[routeOf(key, ports)%routes]
 	end := at + int(b[12]>>4)*4
 	if w.key != key || w.ports != ports || w.flow == nil || b[13]&^packet.PSH != packet.ACK ||
-		binary.BigEndian.Uint32(b[20:24]) != packet.TimestampsAlone || end > total || end > len(ip) || total > wire {
+		binary.BigEndian.Uint32(b[20:24]) != packet.TimestampsAlone || end < at+header || end > total || end > len(ip) || total > wire {
 		return false
 	}
 	f, dir := w.flow, w.dir&1
