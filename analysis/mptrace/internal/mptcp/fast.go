@@ -96,7 +96,7 @@ func (e *Engine) fastPlain(s *Sub, dir uint8, st *tcp.Step) bool {
 }
 
 // captured returns a segment that has nothing but the captured payload, or nil
-// if nobody wants it.
+// if it is not wanted.
 func (e *Engine) captured(c *Conn, st *tcp.Step) *tcp.Segment {
 	if !st.HasData || e.options.Payload == nil || c.payloadAsked && c.payload == nil {
 		return nil
