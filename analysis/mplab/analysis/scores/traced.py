@@ -495,8 +495,8 @@ def _acknowledgements(connections: pl.DataFrame, directions: pl.DataFrame, acks:
     )
     # The side that sends up acknowledges the downloads.
     sent = directions.filter((pl.col("level") == "tcp") & (pl.col("direction") == "up"))
-    duplicates = sent.join(several, on="connection_id", how="semi")["duplicate_acks"].sum()
-    first = own.filter(pl.col("level") == "tcp")["count"].sum()
+    duplicates = int(sent.join(several, on="connection_id", how="semi")["duplicate_acks"].sum())
+    first = int(own.filter(pl.col("level") == "tcp")["count"].sum())
     if first > 0:
         yield Value("duplicate_acks", _percent(duplicates, first + duplicates))
     weighted = own.with_columns(weight=pl.col("bytes") * pl.col("count"))
@@ -578,7 +578,7 @@ def _apps(connections: pl.DataFrame) -> Iterator[Value]:
     if total > 0:
         yield Value("app_connections_short_bytes", 100 * short.select(_BYTES.sum()).item() / total)
     for direction in ("up", "down"):
-        yield Value("app_bytes", connections[f"bytes_{direction}"].sum() / 1000, {"direction": direction})
+        yield Value("app_bytes", float(connections[f"bytes_{direction}"].sum()) / 1000, {"direction": direction})
         for label, probability in QUANTILES:
             size = connections[f"bytes_{direction}"].quantile(probability, "linear")
             yield Value("app_connection_bytes", float(size or 0) / 1000, {"direction": direction, "quantile": label})
