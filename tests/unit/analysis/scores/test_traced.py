@@ -83,6 +83,9 @@ def test_planted_values_are_found() -> None:
             "network_share wifi": 80.0,
             "network_share cellular": 20.0,
             "fallback_share": 0.0,
+            "connections_by_subflows 1": 0.0,
+            "connections_by_subflows 2": 100.0,
+            "connections_by_subflows more": 0.0,
             "subflow_count": 2.0,
             "join_delay": 90.0,
             "unused_subflows": 50.0,
@@ -104,6 +107,11 @@ def test_planted_values_are_found() -> None:
             "reinjecting_connections up": 0.0,
             "reinjecting_connections down": 50.0,
             "app_connections": 3.0,
+            "app_connections_within 10 s": 100.0,
+            "app_connections_within 100 s": 100.0,
+            "app_connections_small": 100.0,
+            "app_bytes up": 0.3,
+            "app_bytes down": 10.0,
             "app_connection_duration": 2.0,
             "app_connections_short": 100 / 3,
             "app_connections_short_bytes": 100 * 1100 / 10300,
@@ -163,3 +171,121 @@ def test_each_value_is_declared_and_within_its_limits() -> None:
         low, high = metric.limits
         assert set(value.labels) == set(metric.labels)
         assert (low is None or low <= value.value) and (high is None or value.value <= high)  # noqa: PT018
+
+
+def test_subflows_wait_for_their_handshake_and_are_counted() -> None:
+    joined = subflow(1, 1, "cellular", 2000, rtt_handshake_ms=40.0, start_ns=0, first_payload_ns=100_000_000)
+    counted = [connection(number, 1.0, 100, subflows=number) for number in range(4)]
+    values = found(tables(connections=counted, subflows=[joined]))
+    assert values["join_wait"] == pytest.approx(2.5)
+    shares = {number: values[f"connections_by_subflows {number}"] for number in ("1", "2", "more")}
+    assert shares == pytest.approx(dict.fromkeys(shares, 100 / 3)), (
+        "a connection without an established one is left out"
+    )
+
+
+def test_round_trips_of_applications_are_those_of_data_acknowledgements() -> None:
+    def sampled(number: int, level: str, samples: int, mean: float, deviation: float) -> Row:
+        return {"connection_id": number, "subflow_id": -1, "level": level, "direction": "up"} | {
+            "rtt_samples": samples,
+            "rtt_mean_ms": mean,
+            "rtt_stdev_ms": deviation,
+        }
+
+    directions = [
+        sampled(0, "mptcp", 30, 40.0, 10.0),
+        sampled(0, "tcp", 90, 9.0, 1.0),
+        sampled(2, "tcp", 10, 80.0, 10.0),
+    ]
+    values = found(tables(connections=CONNECTIONS, directions=directions))
+    assert values["data_rtt"] == pytest.approx(50.0)
+    assert values["data_rtt_jitter"] == pytest.approx((30 * 40**2 / 40 + 10 * 80**2 / 40 + 100 - 50**2) ** 0.5)
+
+
+def test_differences_of_round_trips_need_payload_and_samples() -> None:
+    def sampled(number: int, identity: int, mean: float, samples: int = 3) -> Row:
+        facts = {"connection_id": number, "subflow_id": identity, "level": "tcp", "direction": "up"}
+        return facts | {"rtt_samples": samples, "rtt_mean_ms": mean}
+
+    carried = [subflow(number, identity, "wifi", 100_000) for number in range(4) for identity in range(2)]
+    carried[7] = subflow(3, 1, "wifi", 99_999)
+    means = {0: (20.0, 30.0), 1: (20.0, 120.0), 2: (20.0, 300.0), 3: (20.0, 900.0)}
+    directions = [
+        sampled(number, identity, mean) for number, pair in means.items() for identity, mean in enumerate(pair)
+    ]
+    values = found(tables(connections=CONNECTIONS, subflows=carried, directions=directions))
+    shares = [values[f"rtt_difference_within {label}"] for label in ("15 ms", "100 ms", "200 ms")]
+    assert shares == pytest.approx([100 / 3, 200 / 3, 200 / 3])
+
+
+def test_acknowledgements_are_weighted_by_their_bytes() -> None:
+    def ack(level: str, size: int, count: int, number: int = 1, direction: str = "down") -> Row:
+        return {"connection_id": number, "level": level, "direction": direction, "bytes": size, "count": count}
+
+    acks = [ack("tcp", 10_000, 6), ack("tcp", 20_000, 2), ack("mptcp", 10_000, 1), ack("mptcp", 30_000, 3)]
+    others = [ack("tcp", 5, 90, number=2), ack("tcp", 5, 90, direction="up")]
+    sent = {"connection_id": 1, "subflow_id": 0, "level": "tcp", "direction": "up", "duplicate_acks": 2}
+    values = found(tables(connections=CONNECTIONS, acks=acks + others, directions=[sent]))
+    assert values["duplicate_acks"] == pytest.approx(20.0)
+    assert values["small_acks tcp"] == pytest.approx(60.0)
+    assert values["small_acks mptcp"] == pytest.approx(10.0)
+
+
+def test_rates_of_changes_are_those_of_long_directions() -> None:
+    def changes(unique: int, switches: int, rate: float) -> Row:
+        facts = {"connection_id": 1, "level": "mptcp", "direction": "down", "unique_bytes": unique}
+        return facts | {"switches": switches, "switches_per_s": rate}
+
+    rows = [
+        changes(1_000_000, 90, 9.0),
+        changes(10**7, 99, 99.0),
+        changes(10**7, 999, 101.0),
+        changes(10**7, 999, 300.0),
+    ]
+    left_out = [changes(999_999, 9, 500.0), changes(10**7, 0, 0.0)]
+    values = found(tables(connections=CONNECTIONS, directions=rows + left_out))
+    assert values["switching_above 10/s"] == pytest.approx(75.0)
+    assert values["switching_above 100/s"] == pytest.approx(50.0)
+
+
+def test_windows_are_those_of_the_receiver() -> None:
+    def side(number: int, direction: str, window: int, flight: int) -> Row:
+        facts = {"connection_id": number, "subflow_id": -1, "level": "mptcp", "direction": direction}
+        return facts | {"window_max": window, "flight_max": flight}
+
+    connections = [connection(0, 1.0, 5_000), connection(1, 1.0, 50_000), connection(2, 1.0, 6_000)]
+    directions = [side(0, "up", 64_000, 1), side(1, "up", 80_000, 1), side(1, "down", 10_000, 20_000)]
+    values = found(tables(connections=connections, directions=[*directions, side(2, "up", 32_000, 1)]))
+    assert values["largest_window 10 kB"] == pytest.approx(48.0)
+    assert values["largest_window 100 kB"] == pytest.approx(80.0)
+    assert "largest_window 1 MB" not in values
+    assert values["window_filled"] == pytest.approx(25.0)
+
+
+def test_times_and_causes_of_data_sent_again() -> None:
+    def at(second: float, **more: Any) -> Row:
+        return {"connection_id": 1, "time_ns": int((100 + second) * 1e9), **more}
+
+    lives = [connection(1, 10.0, 5_000, start_ns=int(100e9))]
+    again = [at(second) for second in (0.0, 1.9, 5.0, 8.5, 9.9)]
+    reinjected = [at(1.0, cause="window"), at(3.0, cause="rto"), at(5.0, cause="rto"), at(7.0, cause="closed")]
+    values = found(tables(connections=lives, retransmissions=again, reinjections=reinjected))
+    parts = ("first fifth", "last fifth", "last twentieth")
+    assert [values[f"again_within retransmissions {part}"] for part in parts] == pytest.approx([40.0, 40.0, 20.0])
+    assert [values[f"again_within reinjections {part}"] for part in parts] == pytest.approx([25.0, 0.0, 0.0])
+    assert values["reinjections_by_window"] == pytest.approx(25.0)
+
+
+def test_apps_connections_by_time_and_size() -> None:
+    sizes = [(9.9, 8_000), (10.0, 9_900), (99.0, 50_000), (200.0, 5_000)]
+    rows = [connection(number, seconds, down) for number, (seconds, down) in enumerate(sizes)]
+    values = found(tables(connections=[*rows, connection(4, 1.0, 0, up=0)]))
+    assert values["app_connections_within 10 s"] == pytest.approx(40.0)
+    assert values["app_connections_within 100 s"] == pytest.approx(80.0)
+    assert values["app_connections_small"] == pytest.approx(50.0), "the second one has 100 bytes more upwards"
+    assert (values["app_bytes up"], values["app_bytes down"]) == pytest.approx((0.4, 72.9))
+
+
+def test_the_busiest_connection_has_most_objects() -> None:
+    objects = [{"connection_id": number} for number in (0, 1, 1, 1, 2)]
+    assert found(tables(connections=CONNECTIONS, objects=objects))["busiest_connection"] == pytest.approx(60.0)
