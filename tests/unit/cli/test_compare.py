@@ -284,7 +284,7 @@ budgets:
         ),
         (
             "  goodpt: {at_least: 2 Mbit/s}\n",
-            "x.yaml:7: budgets.goodpt: unknown metric 'goodpt'. Allowed: app_connection_bytes, ",
+            "x.yaml:7: budgets.goodpt: unknown metric 'goodpt'. Allowed: again_within, ",
         ),
         (
             "  wifi_bytes: {no_worse_than: 10 %}\n",
