@@ -69,7 +69,7 @@ func analyse(names []string, o Options, flows *filter.Flows) (*tables.Result, er
 	if o.Filter != nil {
 		a.gate = o.Filter.Gate(flows)
 	}
-	o.Source.Answer = func(message []byte, timeNS int64) { a.reader.UDP(message, timeNS) }
+	o.Source.Answer = a.answered
 	in := source.Open(names, o.Source)
 	defer in.Close()
 	a.in, a.slow, a.fast = in, o.slow, o.Loopback == nil && o.Source.Rewrite == nil && o.Filter == nil
@@ -77,7 +77,12 @@ func analyse(names []string, o Options, flows *filter.Flows) (*tables.Result, er
 		return nil, err
 	}
 	defer a.abort()
-	pipeline.Run(o.Threads, in.Next, a.track)
+	next := func(b *block) bool { return in.Next(&b.Block) }
+	if o.Threads < 2 {
+		pipeline.Run(1, next, a.track)
+	} else {
+		pipeline.Run(o.Threads, next, a.follow, a.connect)
+	}
 	if err := a.failed(); err != nil {
 		return nil, err
 	}
@@ -129,16 +134,17 @@ type analysis struct {
 	fast bool        // no packet is changed before it is followed
 	slow func() bool // see Options
 
-	fastPackets int64 // packets that took the fast path as far as the engine
-
+	// Used by the stage follow:
 	joiner  *loopback.Joiner // nil: none
 	gate    *filter.Gate     // nil: all segments pass
-	flows   *filter.Flows    // the only flows; nil: all
 	tracker *tcp.Tracker
-	step    tcp.Step      // of the current packet; or:
-	packet  packet.Packet // the current packet
-	segment tcp.Segment   // the current packet in its flow
+	block   *block // that is being followed; nil: packets are connected at once
+	item    item   // the current packet, without a block
 
+	// Used by the stage connect:
+	fastPackets int64 // packets that took the fast path as far as the engine
+
+	flows    *filter.Flows // the only flows; nil: all
 	engine   *mptcp.Engine
 	reader   *payload.Reader
 	sink     *tables.Sink
@@ -177,7 +183,7 @@ func (a *analysis) begin(names []string, o Options, in *source.Source) error {
 		Describe:   a.reader.Describe,
 		Release:    func(f *tcp.Flow) { a.tracker.Release(f) },
 	}, a.sink, &a.warnings)
-	a.tracker = tcp.NewTracker(tcp.Options{Samples: o.Samples, OnEnd: a.engine.EndFlow, OnRetransmission: a.engine.Retransmission})
+	a.tracker = tcp.NewTracker(tcp.Options{Samples: o.Samples, OnEnd: a.flowEnded, OnRetransmission: a.sentAgain})
 	return nil
 }
 

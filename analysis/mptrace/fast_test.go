@@ -42,9 +42,9 @@ func ways(seed uint64) map[string]func() bool {
 
 // text returns all tables of captures as JSON. slow decides whether a packet
 // goes the slow way; nil: none does.
-func text(t *testing.T, slow func() bool, names ...string) string {
+func text(t *testing.T, threads int, slow func() bool, names ...string) string {
 	t.Helper()
-	r, err := Analyse(names, Options{Keep: tables.All, slow: slow})
+	r, err := Analyse(names, Options{Keep: tables.All, slow: slow, Threads: threads})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +60,12 @@ func always() bool { return true }
 // sameOnAllWays compares all ways with the slow one.
 func sameOnAllWays(t *testing.T, seed uint64, names ...string) {
 	t.Helper()
-	want := text(t, always, names...)
+	want := text(t, 1, always, names...)
 	for way, slow := range ways(seed) {
-		if got := text(t, slow, names...); got != want {
-			t.Errorf("%v: seed %d: %s: the tables differ: %s", names, seed, way, difference(got, want))
+		for _, threads := range [...]int{1, 3} {
+			if got := text(t, threads, slow, names...); got != want {
+				t.Errorf("%v: seed %d: %s, %d threads: the tables differ: %s", names, seed, way, threads, difference(got, want))
+			}
 		}
 	}
 }
@@ -93,9 +95,9 @@ func TestFastPathOfDamage(t *testing.T) {
 		records(t, "testdata/phone-v1.pcapng.gz"), records(t, "testdata/two-paths-wlan0.pcapng"),
 		records(t, "testdata/retransmissions-wlan0.pcapng"), records(t, "testdata/two-paths-rmnet0.pcapng"),
 	}
-	rounds := 60
+	rounds := 25
 	if testing.Short() {
-		rounds = 10
+		rounds = 5
 	}
 	name := filepath.Join(t.TempDir(), "damaged.pcap")
 	for round := range uint64(rounds) {

@@ -148,7 +148,7 @@ func (e *Engine) continues(h *half, st *tcp.Step, raw []byte) bool {
 		h.mappings++
 	case m.holds(lo, lo+size):
 	case lo >= m.hi:
-		e.addMapping(h, st.Floor(), lo, dsn, size)
+		e.addMapping(h, st.Floor, lo, dsn, size)
 	default:
 		return false
 	}

@@ -69,6 +69,13 @@ func (s *Source) Decode(run *Run, r *capfile.Record, p *packet.Packet) bool {
 	return true
 }
 
+// DecodeAgain decodes a record once more, without counting it.
+func (run *Run) DecodeAgain(r *capfile.Record, p *packet.Packet) {
+	from := run.ifaces[r.Iface]
+	packet.Decode(from.link, r.Data, int(r.OrigLen), p)
+	p.TimeNS, p.Iface = r.TimeNS, from.number
+}
+
 // Packets decodes the segments of a block. A packet is valid until the next one.
 func (s *Source) Packets(b *Block) iter.Seq[*packet.Packet] {
 	return func(yield func(*packet.Packet) bool) {

@@ -13,6 +13,7 @@ type Step struct {
 	TimeNS  int64
 	Lo, Hi  uint64
 	Ack     uint64
+	Floor   uint64 // with a mapping
 	Window  uint32
 	Dir     uint8
 	DSS     packet.DSSFlag // 0: there is none
@@ -158,6 +159,9 @@ func (t *Tracker) Fast(ip []byte, wire int, now int64, st *Step) bool {
 	st.Flow, st.TimeNS, st.Lo, st.Hi = f, now, lo, lo+uint64(payload)
 	st.Window, st.Dir = uint32(window)<<(s.shift&15), dir
 	st.DSS, st.DSSAt, st.HasData = dss, uint8(dssAt), end < min(len(ip), total)
+	if dss&packet.DSSMap != 0 {
+		st.Floor = s.floor()
+	}
 	if st.HasData {
 		st.Data = ip[end:min(len(ip), total)]
 	}
@@ -173,12 +177,9 @@ func (st *Step) Segment(p *packet.Packet, seg *Segment) {
 		seg.Fresh = All
 	}
 	if st.DSS&packet.DSSMap != 0 {
-		seg.Floor = st.Floor()
+		seg.Floor = st.Floor
 	}
 }
-
-// Floor returns Segment.Floor.
-func (st *Step) Floor() uint64 { return st.Flow.streams[st.Dir].floor() }
 
 // key6 returns the key of the addresses of an IPv6 header.
 func key6(b *[32]byte) uint64 {

@@ -69,11 +69,22 @@ func (s *stream) reset() {
 	*s = stream{sent: ring{buf: s.sent.buf}, rtt: s.rtt.Emptied(), sizes: s.sizes.Emptied()}
 }
 
+// released returns a pair of streams for reuse, or nil.
+func (t *Tracker) released() *[2]stream {
+	t.releasing.Lock()
+	defer t.releasing.Unlock()
+	n := len(t.pairs)
+	if n == 0 {
+		return nil
+	}
+	pair := t.pairs[n-1]
+	t.pairs = t.pairs[:n-1]
+	return pair
+}
+
 // open creates the streams of a flow.
 func (t *Tracker) open(f *Flow) {
-	if n := len(t.pairs); n > 0 {
-		f.streams = t.pairs[n-1]
-		t.pairs = t.pairs[:n-1]
+	if f.streams = t.released(); f.streams != nil {
 		f.streams[Up].reset()
 		f.streams[Down].reset()
 	} else {

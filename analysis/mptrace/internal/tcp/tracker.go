@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"slices"
+	"sync"
 
 	"mplab/analysis/mptrace/packet"
 )
@@ -40,7 +41,9 @@ type Tracker struct {
 	last   *Flow // flow of the previous packet
 	table  table
 	queues [queues]queue
-	pairs  []*[2]stream // for reuse
+
+	releasing sync.Mutex
+	pairs     []*[2]stream // for reuse
 
 	tombstones tombstones
 
@@ -177,8 +180,11 @@ func (t *Tracker) end(f *Flow) {
 }
 
 // Release takes back the memory of a flow that has ended. Only Ends, times and
-// the methods of [Flow] that need no payload may be used then.
+// the methods of [Flow] that need no payload may be used then. Unlike the other
+// methods it may be called concurrently.
 func (t *Tracker) Release(f *Flow) {
+	t.releasing.Lock()
+	defer t.releasing.Unlock()
 	if f.streams != nil && len(t.pairs) < maxPairs {
 		t.pairs = append(t.pairs, f.streams)
 	}
