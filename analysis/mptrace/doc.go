@@ -19,7 +19,8 @@
 // the same state as Add, which processes every other packet. Tests compare the
 // tables of both paths.
 //
-// Package internal/pipeline reads the next records while others are processed.
+// Package internal/pipeline runs merge, follow and connect concurrently, on
+// different blocks of records. With one thread, each packet passes both at once.
 // Outside the pipeline, internal/join/ends compares the captures of both ends
 // of a path, internal/capture makes captures, internal/anonymise replaces the
 // addresses in them, internal/network maps interfaces to networks, and labtest is a network laboratory for tests and benchmarks.
