@@ -29,7 +29,9 @@ def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     target = tmp_path / "data" / "appium"
     monkeypatch.setattr(fetched, "APPIUM_DIR", target)
     monkeypatch.setattr("mplab.cli.verbs.lab.setup.APPIUM_DIR", target)
-    monkeypatch.setattr("mplab.cli.verbs.lab.setup.running_nodes", lambda: ())  # of other tests on this host
+    # Other tests on this host run Node.js and hold the lab.
+    monkeypatch.setattr("mplab.cli.verbs.lab.setup.running_nodes", lambda: ())
+    monkeypatch.setattr("mplab.base.lock.default_lock_directory", lambda: tmp_path / "locks")
     tool(tmp_path / "bin" / "node", "echo v24.1.0")
     monkeypatch.setenv("MPLAB_NODE", str(tmp_path / "bin" / "node"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
