@@ -434,6 +434,7 @@ def trace_of(*interfaces: str, mptcp: bool = False, payload: int = 1000) -> Capt
             role="additional" if number else "initial",
             interface=interface,
             start_ns=0,
+            duration_s=1.0,
             established=True,
             reset_by="",
             payload_up=payload,
