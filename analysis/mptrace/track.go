@@ -20,11 +20,13 @@ type block struct {
 
 // item is a packet in its flow.
 type item struct {
-	fast    bool            // step is set, otherwise packet and segment are
-	step    tcp.Step        // of the packet ip in a record of a run
-	ip      []byte          //
-	run     *source.Run     //
-	record  *capfile.Record //
+	fast bool // the next four fields are valid, otherwise the last two
+
+	step   tcp.Step
+	ip     []byte // the packet, in record
+	run    *source.Run
+	record *capfile.Record
+
 	packet  packet.Packet
 	segment tcp.Segment
 }

@@ -56,7 +56,7 @@ def judge(code: int, message: str, before: CellCounts, after: CellCounts) -> Ver
 def _of_resources(before: CellCounts, after: CellCounts) -> Literal["good", "bad", "unknown"]:
     """Return what a try that was not good says about its resources.
 
-    A repetition of only those cells that are the exception in their run says nothing: the cause can be the experiment.
+    It is unknown after a repetition of cells that are the exception in their run: the cause can be the experiment.
     """
     if after.ok > before.ok:
         return "good"

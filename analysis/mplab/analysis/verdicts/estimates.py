@@ -157,38 +157,35 @@ class Estimator:
         return self.analysis.run.manifest.experiment.smallest_effect
 
     def _compared(self, claim: Claim, metric: Metric, mine: _Sample, others: Sequence[_Sample]) -> ClaimEstimate:
+        """Return the difference from the best reference, relative to it.
+
+        A claimed direction needs no relative difference: that from a reference of 0 is in the metric's unit.
+        """
         sign = -1.0 if metric.better == "lower" and claim.kind == "gain" else 1.0
         best = _best(metric, others)
         base = best.statistic
-        if base == 0 and claim.claimed is not None and claim.claimed.word is not None:
-            return self._beside_nothing(claim, metric, mine, others, sign)
-        if base <= 0:
+        relative = base != 0 or claim.claimed is None or claim.claimed.word is None
+        if relative and base <= 0:
             raise UnmeasuredError(
                 f"{best.series.transport.label} has the value {base:g}: there is no relative difference"
             )
-        value = 100 * sign * (mine.statistic - base) / base
+        difference = sign * (mine.statistic - base)
+        value = 100 * difference / base if relative else difference
         drawn = None
         if mine.drawn is not None and all(other.drawn is not None for other in others):
             bases = _best_drawn(metric, others)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                drawn = 100 * sign * (mine.drawn - bases) / np.where(bases > 0, bases, np.nan)
+            drawn = sign * (mine.drawn - bases)
+            if relative:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    drawn = 100 * drawn / np.where(bases > 0, bases, np.nan)
         least = least_p(mine.n, min(other.n for other in others))
-        bounds = bounds_of(claim, self._preferences, self._smallest(metric, base))
-        quantity = _Quantity(value, drawn, bounds, least, mine, (best,), compared=True)
+        if relative:
+            smallest, unit = self._smallest(metric, base), "%"
+        else:
+            smallest, unit = smallest_effect(metric, 0.0, self._preferences) or _LEAST, metric.unit
+        bounds = bounds_of(claim, self._preferences, smallest)
+        quantity = _Quantity(value, drawn, bounds, least, mine, (best,), compared=True, unit=unit)
         return _equivalence(quantity) if claim.kind == "no_difference" else _effect(quantity)
-
-    def _beside_nothing(
-        self, claim: Claim, metric: Metric, mine: _Sample, others: Sequence[_Sample], sign: float
-    ) -> ClaimEstimate:
-        """Return the difference from a reference of 0, in the metric's unit: a direction needs no relative one."""
-        best = _best(metric, others)
-        drawn = None
-        if mine.drawn is not None and all(other.drawn is not None for other in others):
-            drawn = sign * (mine.drawn - _best_drawn(metric, others))
-        least = least_p(mine.n, min(other.n for other in others))
-        bounds = bounds_of(claim, self._preferences, smallest_effect(metric, 0.0, self._preferences) or _LEAST)
-        value = sign * mine.statistic
-        return _effect(_Quantity(value, drawn, bounds, least, mine, (best,), compared=True, unit=metric.unit))
 
     def _smallest(self, metric: Metric, reference: float) -> float:
         """Return the smallest effect of interest in percent of a reference."""

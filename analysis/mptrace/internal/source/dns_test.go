@@ -124,7 +124,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// TestAnswersAlone: a block can consist of answers alone.
+// TestAnswersAlone: a block can consist of answers without segments.
 func TestAnswersAlone(t *testing.T) {
 	b := append(sectionBlock(), interfaceBlock(1, "wlan0")...)
 	for i := range 3 {

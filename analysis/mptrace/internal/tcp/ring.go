@@ -19,8 +19,8 @@ type sent struct {
 // ring holds the unacknowledged segments of a direction in the order of their
 // numbers, preceded by as many acknowledged ones as fit. The indices only
 // increase; the element of an index is at the index modulo the length of buf,
-// which is a power of two. What the ring remembers depends on room alone, so
-// that it can use the memory of an earlier one.
+// which is a power of two. The field room limits what the ring remembers, so that
+// the ring can use the memory of an earlier one.
 type ring struct {
 	buf                []sent
 	room               uint32 // maximum number of segments; at most len(buf)

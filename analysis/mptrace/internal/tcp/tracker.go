@@ -179,7 +179,7 @@ func (t *Tracker) end(f *Flow) {
 	}
 }
 
-// Release takes back the memory of a flow that has ended. Only Ends, times and
+// Release keeps the memory of a flow that has ended for later flows. Only Ends, times and
 // the methods of [Flow] that need no payload may be used then. Unlike the other
 // methods it may be called concurrently.
 func (t *Tracker) Release(f *Flow) {

@@ -30,19 +30,11 @@ const loss = "table ip bench { chain input { type filter hook input priority 0; 
 // recordBulk captures a transfer of this kernel over two subflows of 300 and
 // 200 Mbit/s with a little loss.
 func recordBulk(dir string) error {
-	lab, err := labtest.New(labtest.Options{Direct: true})
+	lab, err := lossyLab(loss, "300mbit", "200mbit")
 	if err != nil {
 		return err
 	}
 	defer lab.Close()
-	if err := limit(lab, "300mbit", "200mbit"); err != nil {
-		return err
-	}
-	for _, node := range []*labtest.Node{lab.Client, lab.Server} {
-		if err := node.Run("nft", loss); err != nil {
-			return err
-		}
-	}
 	return captured(lab, dir, "bulk", func(listener *net.TCPListener) error {
 		p, err := lab.Connect(listener, labtest.Dial{Multipath: true})
 		if err != nil {
@@ -104,19 +96,11 @@ const (
 // recordMany captures transfers over two subflows each, at the same time, with
 // 0.4 % loss.
 func recordMany(dir string) error {
-	lab, err := labtest.New(labtest.Options{Direct: true})
+	lab, err := lossyLab(manyLoss, "100mbit", "60mbit")
 	if err != nil {
 		return err
 	}
 	defer lab.Close()
-	if err := limit(lab, "100mbit", "60mbit"); err != nil {
-		return err
-	}
-	for _, node := range []*labtest.Node{lab.Client, lab.Server} {
-		if err := node.Run("nft", manyLoss); err != nil {
-			return err
-		}
-	}
 	return captured(lab, dir, "many", func(*net.TCPListener) error {
 		var running sync.WaitGroup
 		failed := make([]error, together)
@@ -140,6 +124,23 @@ func transfer(lab *labtest.Lab, port uint16) error {
 		return err
 	}
 	return errors.Join(p.Exchange(1000, 1000), p.WaitSubflows(1), p.Exchange(manyUp, manyDown), p.Close())
+}
+
+// lossyLab returns a laboratory whose paths have some rates and lose segments.
+func lossyLab(loss string, rates ...string) (*labtest.Lab, error) {
+	lab, err := labtest.New(labtest.Options{Direct: true})
+	if err != nil {
+		return nil, err
+	}
+	err = limit(lab, rates...)
+	for _, node := range []*labtest.Node{lab.Client, lab.Server} {
+		err = errors.Join(err, node.Run("nft", loss))
+	}
+	if err != nil {
+		lab.Close()
+		return nil, err
+	}
+	return lab, nil
 }
 
 // limit limits the rates of both paths in both directions.
