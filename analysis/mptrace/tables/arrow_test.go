@@ -33,11 +33,12 @@ func described() []tables.Description {
 }
 
 var arrowTypes = map[string]arrow.DataType{
-	"int32":   arrow.PrimitiveTypes.Int32,
-	"int64":   arrow.PrimitiveTypes.Int64,
-	"float64": arrow.PrimitiveTypes.Float64,
-	"string":  arrow.BinaryTypes.String,
-	"bool":    arrow.FixedWidthTypes.Boolean,
+	"int32":     arrow.PrimitiveTypes.Int32,
+	"int64":     arrow.PrimitiveTypes.Int64,
+	"float64":   arrow.PrimitiveTypes.Float64,
+	"string":    arrow.BinaryTypes.String,
+	"bool":      arrow.FixedWidthTypes.Boolean,
+	"timestamp": &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"},
 }
 
 // arrowSchema returns the schema of a table.

@@ -72,7 +72,7 @@ type description struct {
 // columnDescription documents a column.
 type columnDescription struct {
 	Name     string
-	Type     string // int64, int32, float64, string or bool
+	Type     string // int64, int32, float64, string, bool or timestamp
 	Unit     string // empty for a name, a number without unit, or a boolean
 	Nullable bool
 	Doc      string
@@ -114,6 +114,9 @@ func describe[R any](set Set, name, doc string) description {
 			c.Nullable, kind = true, kind.Field(0).Type
 		}
 		c.Type = kind.String()
+		if c.Unit == "ns" { // since 1970 UTC; durations have other units
+			c.Type = "timestamp"
+		}
 		t.Columns = append(t.Columns, c)
 	}
 	return t

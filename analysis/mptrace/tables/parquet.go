@@ -13,7 +13,7 @@ import (
 // reach this number of bytes.
 const (
 	groupRows  = 1 << 16
-	groupBytes = 2 << 20
+	groupBytes = 1 << 20
 )
 
 // table writes rows to a Parquet file, one row group after the other. It
@@ -45,6 +45,7 @@ func newTable(w io.Writer, about *description, columns []column, pool *parquet.P
 
 var parquetTypes = map[string]parquet.Type{
 	"int32": parquet.Int32, "int64": parquet.Int64, "float64": parquet.Float64, "string": parquet.String, "bool": parquet.Bool,
+	"timestamp": parquet.Timestamp,
 }
 
 // fields returns the columns as Parquet fields. Connection numbers and times
@@ -54,7 +55,7 @@ func fields(about *description) []parquet.Field {
 	for i, c := range about.Columns {
 		fields[i] = parquet.Field{
 			Name: c.Name, Type: parquetTypes[c.Type], Optional: c.Nullable,
-			Bounds: c.Name == "connection_id" || c.Unit == "ns",
+			Bounds: c.Name == "connection_id" || c.Type == "timestamp",
 		}
 	}
 	return fields

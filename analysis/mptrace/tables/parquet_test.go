@@ -170,6 +170,8 @@ func valueAt(a arrow.Array, i int) any {
 		return a.Value(i)
 	case *array.Int64:
 		return a.Value(i)
+	case *array.Timestamp:
+		return int64(a.Value(i))
 	case *array.Float64:
 		return a.Value(i)
 	case *array.Boolean:

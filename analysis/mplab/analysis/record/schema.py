@@ -18,7 +18,9 @@ TYPES: dict[str, type[pl.DataType]] = {
     "float64": pl.Float64,
     "string": pl.String,
     "bool": pl.Boolean,
+    "timestamp": pl.Int64,
 }
+"""Type in the schema → type of a frame's column; a timestamp is read as nanoseconds since 1970 UTC."""
 
 Schema = dict[str, type[pl.DataType]]
 

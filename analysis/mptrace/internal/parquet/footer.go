@@ -100,10 +100,21 @@ func (w *Writer) schema(t *thrift) {
 		}
 		t.i32(3, repetition)
 		t.text(4, f.Name)
-		if f.Type == String {
+		switch f.Type {
+		case String:
 			t.i32(6, 0) // UTF8
 			t.begin(10)
 			t.begin(1)
+			t.end()
+			t.end()
+		case Timestamp:
+			t.begin(10)
+			t.begin(8)
+			t.field(1, thriftTrue) // in UTC
+			t.begin(2)
+			t.begin(3) // nanoseconds
+			t.end()
+			t.end()
 			t.end()
 			t.end()
 		}

@@ -11,6 +11,7 @@ type thrift struct {
 
 // Types of the compact protocol.
 const (
+	thriftTrue   = 1
 	thriftI16    = 4
 	thriftI32    = 5
 	thriftI64    = 6

@@ -16,10 +16,11 @@ const (
 	Int64
 	Float64
 	String
+	Timestamp // nanoseconds since 1970 UTC
 )
 
 // physical maps types to their numbers in the format.
-var physical = [...]int64{Bool: 0, Int32: 1, Int64: 2, Float64: 5, String: 6}
+var physical = [...]int64{Bool: 0, Int32: 1, Int64: 2, Float64: 5, String: 6, Timestamp: 2}
 
 // Field describes a column.
 type Field struct {
