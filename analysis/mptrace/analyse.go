@@ -24,7 +24,7 @@ import (
 // Options select the additional inputs and the outputs of [Analyse]. The zero
 // value yields only the list of files and the warnings.
 type Options struct {
-	Threads int // maximum number of goroutines that run concurrently; less than 2: one
+	Threads int // number of goroutines for the stages reading, TCP and connections: 1 to 3
 	Samples int // see tcp.Options
 
 	Source   source.Options
@@ -45,6 +45,8 @@ type Options struct {
 
 	Xplot      string // directory for xplot files; "": none
 	MPTCPTrace string // directory for the files of mptcptrace; "": none
+
+	Stages *Stages // receives the time of the stages; nil: nobody wants it
 
 	slow func() bool // of tests: whether the next packet must not take the fast path; nil: it may
 }
@@ -77,11 +79,14 @@ func analyse(names []string, o Options, flows *filter.Flows) (*tables.Result, er
 		return nil, err
 	}
 	defer a.abort()
-	next := func(b *block) bool { return in.Next(&b.Block) }
+	read, track, follow, connect := func(b *block) bool { return in.Next(&b.Block) }, a.track, a.follow, a.connect
+	if s := o.Stages; s != nil {
+		read, track, follow, connect = timed(&s.Read, read), timed(&s.Follow, track), timed(&s.Follow, follow), timed(&s.Connect, connect)
+	}
 	if o.Threads < 2 {
-		pipeline.Run(1, next, a.track)
+		pipeline.Run(1, read, track)
 	} else {
-		pipeline.Run(o.Threads, next, a.follow, a.connect)
+		pipeline.Run(o.Threads, read, follow, connect)
 	}
 	if err := a.failed(); err != nil {
 		return nil, err
@@ -138,11 +143,13 @@ type analysis struct {
 	joiner  *loopback.Joiner // nil: none
 	gate    *filter.Gate     // nil: all segments pass
 	tracker *tcp.Tracker
-	block   *block // that is being followed; nil: packets are connected at once
-	item    item   // the current packet, without a block
+	block   *block  // that is being followed; nil: packets are connected at once
+	item    item    // the current packet, without a block
+	decoded decoded // the same, if it did not take the fast path
 
 	// Used by the stage connect:
-	fastPackets int64 // packets that took the fast path as far as the engine
+	fastPackets int64   // packets that took the fast path as far as the engine
+	again       decoded // a packet that took it only as far as the tracker
 
 	flows    *filter.Flows // the only flows; nil: all
 	engine   *mptcp.Engine

@@ -71,7 +71,7 @@ Exit codes: 0 all was read; 1 a part could not be read (the rest was used and
 the file is marked), or not all could be written; 2 nothing could be read, or
 the command is wrong.`
 
-var defaults = analyseOptions{threads: 2, reading: reading{samples: 1000}}
+var defaults = analyseOptions{threads: 3, reading: reading{samples: 1000}}
 
 func newCommand() *cobra.Command {
 	o := defaults
@@ -110,7 +110,7 @@ func newCommand() *cobra.Command {
 	flags.IntVar(&o.follow, "follow", 0, "analyse growing files until SIGINT, with a summary every `SECONDS`")
 	flags.Lookup("follow").NoOptDefVal = strconv.Itoa(followSeconds)
 	flags.IntVar(&o.samples, "samples", o.samples, "round trips, bursts and points kept for each direction before they are thinned (-1: all)")
-	flags.IntVar(&o.threads, "threads", o.threads, "number of parallel goroutines; the output does not depend on it")
+	flags.IntVar(&o.threads, "threads", o.threads, "parallel stages: 1, 2, or 3 (reading, TCP, connections); the output does not depend on it")
 	o.reading.flags(flags)
 	flags.BoolVar(&o.joinLoopback, "join-loopback", false, "join the halves that a transparent redirect shows on a loopback interface")
 	flags.Uint16Var(&o.redirectPort, "redirect-port", 0, "port of that redirect (default: detected)")

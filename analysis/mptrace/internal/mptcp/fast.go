@@ -1,8 +1,6 @@
 package mptcp
 
 import (
-	"encoding/binary"
-
 	"mplab/analysis/mptrace/internal/tcp"
 	"mplab/analysis/mptrace/packet"
 	"mplab/analysis/mptrace/tables"
@@ -11,7 +9,7 @@ import (
 // Fast processes a segment that the fast path of package tcp has processed, if
 // its connection needs nothing but the usual: a mapping that repeats or
 // continues the last one, and payload that this mapping covers. ip is the
-// packet. It returns false for any other segment; then Add must process it. Add
+// packet, if it has captured payload. It returns false for any other segment; then Add must process it. Add
 // does the same, and more, for every segment; both change the same state.
 func (e *Engine) Fast(st *tcp.Step, ip []byte) bool {
 	s, _ := st.Flow.Owner.(*Sub)
@@ -24,20 +22,14 @@ func (e *Engine) Fast(st *tcp.Step, ip []byte) bool {
 		return false
 	}
 	if c.plain {
-		return e.fastPlain(s, dir, st)
+		return e.fastPlain(s, dir, st, ip)
 	}
 	if h == nil || c.fallback != noNote || st.DSS == 0 || h.signals == 0 {
 		return false
 	}
-	signal := ip[st.DSSAt:]
-	ack, mapAt := uint64(binary.BigEndian.Uint32(signal[4:8])), 8
-	if st.DSS&packet.DSSAck64 != 0 {
-		ack, mapAt = binary.BigEndian.Uint64(signal[4:12]), 12
-	}
 	if st.DSS&packet.DSSMap != 0 {
-		raw := signal[mapAt : mapAt+10+int(st.DSS&packet.DSSMap64)>>1]
-		repeats := binary.LittleEndian.Uint64(raw) == h.lastDSN && binary.LittleEndian.Uint64(raw[len(raw)-8:]) == h.lastRest
-		if (!repeats || h.lastRest == 0) && !e.continues(h, st, raw) {
+		repeats := st.MapHead == h.lastHead && st.MapTail == h.lastTail
+		if (!repeats || h.lastTail == 0) && !e.continues(h, st) {
 			return false
 		}
 	}
@@ -50,8 +42,8 @@ func (e *Engine) Fast(st *tcp.Step, ip []byte) bool {
 	}
 	e.heardFast(s, dir, st)
 	h.signals++
-	if !d.repeats(ack, st.Window) {
-		e.takeDataAck(h, ack, st.DSS&packet.DSSAck64 != 0, st.Window)
+	if !d.repeats(st.DataACK, st.Window) {
+		e.takeDataAck(h, st.DataACK, st.DSS&packet.DSSAck64 != 0, st.Window)
 	}
 	if st.Hi == st.Lo {
 		return true
@@ -65,7 +57,7 @@ func (e *Engine) Fast(st *tcp.Step, ip []byte) bool {
 	e.counted = false
 	lo := m.dsn + (st.Lo - m.lo)
 	e.shift = st.Lo - lo
-	seg := e.captured(c, st)
+	seg := e.captured(c, st, ip)
 	if hi := lo + (st.Hi - st.Lo); d.advances(lo, hi) {
 		e.fresh(h, lo, hi)
 		if e.listening {
@@ -81,14 +73,14 @@ func (e *Engine) Fast(st *tcp.Step, ip []byte) bool {
 }
 
 // fastPlain is Fast for a connection without MPTCP.
-func (e *Engine) fastPlain(s *Sub, dir uint8, st *tcp.Step) bool {
+func (e *Engine) fastPlain(s *Sub, dir uint8, st *tcp.Step, ip []byte) bool {
 	if st.DSS != 0 || s.syn != synWhole && !s.Conn.MPTCP {
 		return false
 	}
 	e.heardFast(s, dir, st)
 	if e.listening {
 		if st.Hi > st.Lo {
-			e.tellPlainData(s, dir, e.captured(s.Conn, st), span(st.Lo, st.Hi), s.origin(dir, st.Lo), nil)
+			e.tellPlainData(s, dir, e.captured(s.Conn, st, ip), span(st.Lo, st.Hi), s.origin(dir, st.Lo), nil)
 		}
 		e.tellPlainACK(s, dir, st.Ack, st.Window)
 	}
@@ -97,11 +89,11 @@ func (e *Engine) fastPlain(s *Sub, dir uint8, st *tcp.Step) bool {
 
 // captured returns a segment that has nothing but the captured payload, or nil
 // if it is not wanted.
-func (e *Engine) captured(c *Conn, st *tcp.Step) *tcp.Segment {
-	if !st.HasData || e.options.Payload == nil || c.payloadAsked && c.payload == nil {
+func (e *Engine) captured(c *Conn, st *tcp.Step, ip []byte) *tcp.Segment {
+	if !st.HasData() || e.options.Payload == nil || c.payloadAsked && c.payload == nil {
 		return nil
 	}
-	e.fastPacket.Data, e.fastPacket.TimeNS = st.Data, st.TimeNS
+	e.fastPacket.Data, e.fastPacket.TimeNS = st.Data(ip), st.TimeNS
 	e.fastSegment.Packet, e.fastSegment.Lo = &e.fastPacket, st.Lo
 	return &e.fastSegment
 }
@@ -125,19 +117,18 @@ func (e *Engine) heardFast(s *Sub, dir uint8, st *tcp.Step) {
 }
 
 // continues takes a mapping that repeats or follows the last one, and reports
-// whether it does. raw is the mapping in the option: DSN, subflow sequence
-// number, length.
-func (e *Engine) continues(h *half, st *tcp.Step, raw []byte) bool {
+// whether it does.
+func (e *Engine) continues(h *half, st *tcp.Step) bool {
 	n, d, wide := len(h.maps), h.data, st.DSS&packet.DSSMap64 != 0
 	if n == 0 || !h.hasISN || d.short && wide || h.unmapped.Bytes() != 0 {
 		return false
 	}
-	rest := raw[len(raw)-6:]
 	m := &h.maps[n-1]
-	lo := st.Lo + uint64(int64(int32(h.isn+binary.BigEndian.Uint32(rest)-uint32(st.Lo))))
-	dsn, size := uint64(binary.BigEndian.Uint32(raw)), uint64(binary.BigEndian.Uint16(rest[4:]))
-	if wide {
-		dsn = binary.BigEndian.Uint64(raw)
+	seq, size := uint32(st.MapTail>>16), uint64(uint16(st.MapTail))
+	lo := st.Lo + uint64(int64(int32(h.isn+seq-uint32(st.Lo))))
+	dsn := st.MapHead
+	if !wide {
+		dsn >>= 32
 	}
 	dsn = d.relative(dsn, wide)
 	switch {
@@ -152,7 +143,7 @@ func (e *Engine) continues(h *half, st *tcp.Step, raw []byte) bool {
 	default:
 		return false
 	}
-	h.lastDSN, h.lastRest = binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[len(raw)-8:])
+	h.lastHead, h.lastTail = st.MapHead, st.MapTail
 	h.expect()
 	return true
 }

@@ -172,7 +172,7 @@ func (e *Engine) addMapping(h *half, floor, lo, dsn, size uint64) {
 		e.warnings.MappingOutOfRange++
 		return
 	}
-	h.lastRest = 0
+	h.lastTail = 0
 	if len(h.maps) > fewMappings {
 		h.forget(floor)
 	}

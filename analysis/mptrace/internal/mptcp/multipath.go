@@ -20,8 +20,8 @@ type half struct {
 	mappings int64  // without repetitions
 	nextSeq  uint64 // end of the last mapping, on the subflow; nextDSN: in the data
 	nextDSN  uint64
-	lastDSN  uint64 // first eight bytes of the last mapping on the fast path; lastRest: its last ones; 0: none
-	lastRest uint64
+	lastHead uint64 // first eight bytes of the last mapping on the fast path
+	lastTail uint64 // its last eight bytes; 0: there is none
 
 	forgotten uint64    // end of the last mapping that was dropped from maps
 	maps      []mapping // ascending, disjoint; those with only seen bytes may be dropped

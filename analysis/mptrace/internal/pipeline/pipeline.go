@@ -2,92 +2,109 @@ package pipeline
 
 import (
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
 
+// depth is the number of blocks in use for each goroutine.
+const depth = 2
+
 // Run fills blocks and passes each through the stages. When fill returns false,
 // there are no more blocks; Run returns when all blocks have passed. When a
-// stage returns false, no further stage starts. With one runner, the caller's
-// goroutine does all work; with n runners, n blocks are in use concurrently. If
-// a runner panics, Run panics in the caller's goroutine after the other runners
-// have stopped.
-func Run[B any](runners int, fill func(*B) bool, stages ...func(*B) bool) {
-	p := &pipeline[B]{fill: fill, stages: stages, locks: make([]sync.Mutex, len(stages)+1)}
-	var others sync.WaitGroup
-	for range runners - 1 {
-		others.Go(p.run)
+// stage returns false, no further stage starts. With less than two goroutines,
+// the caller's does all work. If fill or a stage panics, Run panics in the
+// caller's goroutine after the others have stopped.
+func Run[B any](goroutines int, fill func(*B) bool, stages ...func(*B) bool) {
+	first, others := divide(goroutines, stages)
+	if len(others) == 0 {
+		for b := new(B); fill(b) && pass(first, b); {
+		}
+		return
 	}
-	p.run()
-	others.Wait()
+	p := &pipeline[B]{}
+	free := make(chan *B, depth*(1+len(others)))
+	for range cap(free) {
+		free <- new(B)
+	}
+	begun := make(chan *B, cap(free))
+	p.goroutines.Go(func() { p.begin(fill, first, free, begun) })
+	done := begun
+	for _, stage := range others {
+		in, out := done, make(chan *B, cap(free))
+		p.goroutines.Go(func() { p.work(stage, in, out) })
+		done = out
+	}
+	for b := range done {
+		free <- b
+	}
+	close(free)
+	p.goroutines.Wait()
 	if p.failure != "" {
 		panic(p.failure)
 	}
 }
 
-type pipeline[B any] struct {
-	fill   func(*B) bool
-	stages []func(*B) bool
-	locks  []sync.Mutex // of fill, then of each stage
-	over   bool         // fill has returned false
-
-	broken  atomic.Bool // start no further stage
-	once    sync.Once
-	failure string
+// divide returns the stages of the goroutine that fills blocks, and those that
+// have a goroutine of their own.
+func divide[S any](goroutines int, stages []S) (first, others []S) {
+	at := max(0, len(stages)-max(0, goroutines-1))
+	return stages[:at], stages[at:]
 }
 
-func (p *pipeline[B]) run() {
-	var b B
-	for p.carry(&b) {
-	}
-}
-
-// carry fills a block and passes it through the stages. It holds the lock of a
-// stage until it has that of the next one, so that no block overtakes another.
-func (p *pipeline[B]) carry(b *B) bool {
-	at := 0
-	await(&p.locks[0])
-	defer func() {
-		if failure := recover(); failure != nil {
-			p.fail(failure)
-		}
-		p.locks[at].Unlock()
-	}()
-	if p.over || p.broken.Load() || !p.fill(b) {
-		p.over = true
-		return false
-	}
-	for _, stage := range p.stages {
-		await(&p.locks[at+1])
-		p.locks[at].Unlock()
-		at++
-		if p.broken.Load() || !stage(b) {
-			p.broken.Store(true)
+// pass passes a block through stages. It returns false if a stage did.
+func pass[B any](stages []func(*B) bool, b *B) bool {
+	for _, stage := range stages {
+		if !stage(b) {
 			return false
 		}
 	}
 	return true
 }
 
-// fail keeps the first panic.
-func (p *pipeline[B]) fail(failure any) {
-	p.broken.Store(true)
-	p.once.Do(func() { p.failure = fmt.Sprintf("%v\n\n%s", failure, debug.Stack()) })
+type pipeline[B any] struct {
+	goroutines sync.WaitGroup
+	broken     atomic.Bool // start no further stage
+	once       sync.Once
+	failure    string
 }
 
-// patience is the number of attempts to take a lock before sleeping.
-const patience = 1000
-
-// await takes a lock. It spins first, because most waits are shorter than a
-// wake-up.
-func await(l *sync.Mutex) {
-	for range patience {
-		if l.TryLock() {
+// begin fills free blocks and passes them through the first stages.
+func (p *pipeline[B]) begin(fill func(*B) bool, stages []func(*B) bool, free <-chan *B, out chan<- *B) {
+	defer close(out)
+	defer p.catch()
+	for b := range free {
+		if p.broken.Load() || !fill(b) {
 			return
 		}
-		runtime.Gosched()
+		if !pass(stages, b) {
+			p.broken.Store(true)
+			return
+		}
+		out <- b
 	}
-	l.Lock()
+}
+
+// work passes blocks through a stage, until the pipeline is broken.
+func (p *pipeline[B]) work(stage func(*B) bool, in <-chan *B, out chan<- *B) {
+	defer close(out)
+	defer p.catch()
+	for b := range in {
+		if p.broken.Load() {
+			return
+		}
+		if !stage(b) {
+			p.broken.Store(true)
+			return
+		}
+		out <- b
+	}
+}
+
+// catch ends a panic and keeps the first one.
+func (p *pipeline[B]) catch() {
+	if failure := recover(); failure != nil {
+		p.broken.Store(true)
+		p.once.Do(func() { p.failure = fmt.Sprintf("%v\n\n%s", failure, debug.Stack()) })
+	}
 }

@@ -22,10 +22,10 @@ func counter(last int) func(*block) bool {
 	}
 }
 
-// TestOrder: for any number of runners, each stage sees all blocks in order,
+// TestOrder: for any number of goroutines, each stage sees all blocks in order,
 // one at a time, and after the previous stage.
 func TestOrder(t *testing.T) {
-	for runners := range 6 {
+	for goroutines := range 6 {
 		const last = 5000
 		var before [2]int
 		stage := func(i int) func(*block) bool {
@@ -35,7 +35,7 @@ func TestOrder(t *testing.T) {
 					t.Error("two blocks at a stage")
 				}
 				if b.number != before[i]+1 || b.sum != i*b.number {
-					t.Errorf("%d runners: stage %d: %+v after %d", runners, i, *b, before[i])
+					t.Errorf("%d goroutines: stage %d: %+v after %d", goroutines, i, *b, before[i])
 				}
 				before[i] = b.number
 				b.sum += b.number
@@ -46,16 +46,16 @@ func TestOrder(t *testing.T) {
 				return true
 			}
 		}
-		Run(runners, counter(last), stage(0), stage(1))
+		Run(goroutines, counter(last), stage(0), stage(1))
 		if before != [2]int{last, last} {
-			t.Errorf("%d runners: %d", runners, before)
+			t.Errorf("%d goroutines: %d", goroutines, before)
 		}
 	}
 }
 
-// TestRunnersWorkTogether: the first block waits in its last stage until the
+// TestGoroutinesWorkTogether: the first block waits in its last stage until the
 // second block reaches the stage before.
-func TestRunnersWorkTogether(t *testing.T) {
+func TestGoroutinesWorkTogether(t *testing.T) {
 	met := make(chan bool)
 	Run(2, counter(2),
 		func(b *block) bool {
@@ -75,20 +75,21 @@ func TestRunnersWorkTogether(t *testing.T) {
 // TestStop: after a stage has returned false, no block reaches it or a later
 // stage.
 func TestStop(t *testing.T) {
-	for runners := 1; runners <= 4; runners++ {
+	for goroutines := 1; goroutines <= 4; goroutines++ {
 		last, through := 0, 0
-		Run(runners, counter(1000),
+		Run(goroutines, counter(1000),
 			func(b *block) bool { last = b.number; return b.number < 50 },
 			func(*block) bool { through++; return true })
-		if last != 50 || through > 49 || runners == 1 && through != 49 {
-			t.Errorf("%d runners: block %d came to the stage, %d went on", runners, last, through)
+		if last != 50 || through > 49 || goroutines == 1 && through != 49 {
+			t.Errorf("%d goroutines: block %d came to the stage, %d went on", goroutines, last, through)
 		}
 	}
 }
 
-// TestPanic: a panic in any stage is reported with its location.
+// TestPanic: a panic in any stage is reported, in another goroutine with its
+// location.
 func TestPanic(t *testing.T) {
-	for runners := 1; runners <= 4; runners++ {
+	for goroutines := 1; goroutines <= 4; goroutines++ {
 		for broken := range 3 {
 			stage := func(at int) func(*block) bool {
 				return func(b *block) bool {
@@ -103,10 +104,10 @@ func TestPanic(t *testing.T) {
 			}
 			fill, first := counter(1000), stage(0)
 			said := caught(func() {
-				Run(runners, func(b *block) bool { return fill(b) && first(b) }, stage(1), stage(2))
+				Run(goroutines, func(b *block) bool { return fill(b) && first(b) }, stage(1), stage(2))
 			})
-			if !strings.HasPrefix(said, "it broke\n") || !strings.Contains(said, "breakHere") {
-				t.Errorf("%d runners, stage %d: %q", runners, broken, said)
+			if goroutines > 1 && !strings.Contains(said, "breakHere") || !strings.HasPrefix(said, "it broke") {
+				t.Errorf("%d goroutines, stage %d: %q", goroutines, broken, said)
 			}
 		}
 	}

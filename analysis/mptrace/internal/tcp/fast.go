@@ -9,19 +9,41 @@ import (
 // Step describes a segment that the fast path processed. All of its payload is
 // new and next in order. Its fields have the meaning of those of [Segment].
 type Step struct {
-	Flow    *Flow
-	TimeNS  int64
-	Lo, Hi  uint64
-	Ack     uint64
-	Floor   uint64 // with a mapping
-	Window  uint32
-	Dir     uint8
-	DSS     packet.DSSFlag // 0: there is none
-	DSSAt   uint8          // its place in the packet
-	HasData bool           // a part of the payload was captured: Data
-	Data    []byte
+	Flow   *Flow
+	TimeNS int64
+	Lo, Hi uint64
+	Ack    uint64
+	Floor  uint64 // with a mapping
+	Window uint32
+	acked  uint32
 
-	acked uint32
+	dataAt, dataEnd uint16 // place of the captured payload in the packet
+
+	Dir uint8
+	DSS packet.DSSFlag // 0: there is none
+	// Fields of the DSS, as in the packet: DATA_ACK; first eight bytes of the
+	// mapping; its last eight bytes, which can overlap the first.
+	DataACK, MapHead, MapTail uint64
+}
+
+// Data returns the captured payload; ip is the packet.
+func (st *Step) Data(ip []byte) []byte { return ip[st.dataAt:st.dataEnd] }
+
+// HasData reports whether a part of the payload was captured.
+func (st *Step) HasData() bool { return st.dataAt < st.dataEnd }
+
+// readDSS reads the fields of a DSS that has a DATA_ACK.
+func (st *Step) readDSS(dss packet.DSSFlag, option []byte) {
+	at := 8
+	if dss&packet.DSSAck64 != 0 {
+		st.DataACK, at = binary.BigEndian.Uint64(option[4:12]), 12
+	} else {
+		st.DataACK = uint64(binary.BigEndian.Uint32(option[4:8]))
+	}
+	if dss&packet.DSSMap != 0 {
+		b := option[at : at+10+int(dss&packet.DSSMap64)>>1] // DSN of 4 or 8 bytes, subflow sequence number, length
+		st.MapHead, st.MapTail = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[len(b)-8:])
+	}
 }
 
 // Progress reports whether the segment has payload or acknowledges new data.
@@ -158,12 +180,12 @@ func (t *Tracker) Fast(ip []byte, wire int, now int64, st *Step) bool {
 	}
 	st.Flow, st.TimeNS, st.Lo, st.Hi = f, now, lo, lo+uint64(payload)
 	st.Window, st.Dir = uint32(window)<<(s.shift&15), dir
-	st.DSS, st.DSSAt, st.HasData = dss, uint8(dssAt), end < min(len(ip), total)
+	st.dataAt, st.dataEnd = uint16(end), uint16(min(len(ip), total))
+	if st.DSS = dss; dss != 0 {
+		st.readDSS(dss, ip[dssAt:end])
+	}
 	if dss&packet.DSSMap != 0 {
 		st.Floor = s.floor()
-	}
-	if st.HasData {
-		st.Data = ip[end:min(len(ip), total)]
 	}
 	return true
 }

@@ -10,9 +10,13 @@ import (
 // fields that change, only after its end, unless tracker and caller share a
 // goroutine.
 type Flow struct {
-	Ends    [2]Endpoint // Ends[Up] opened the flow, as far as known
-	Iface   int32       // of the first packet
-	SYNSeen bool        // the first packet was its SYN (can change if the SYN is reordered)
+	// Owner is free for the consumer of the segments. It and Ends fill a cache
+	// line that does not change.
+	Owner any
+	Ends  [2]Endpoint // Ends[Up] opened the flow, as far as known
+
+	Iface   int32 // of the first packet
+	SYNSeen bool  // the first packet was its SYN (can change if the SYN is reordered)
 
 	queue     uint8
 	reset     bool  // an RST came before both FINs, and the flow did not continue
@@ -24,9 +28,6 @@ type Flow struct {
 
 	StartNS int64
 	LastNS  int64 // changes
-
-	// Owner is free for the consumer of the segments.
-	Owner any
 
 	streams                *[2]stream // nil before payload or an acknowledgement
 	half                   [2]half

@@ -15,7 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -35,8 +35,8 @@ func dispatch(args []string) error {
 	switch {
 	case len(args) == 2 && args[0] == "walk":
 		return walkOnly(args[1])
-	case len(args) == 2 && args[0] == "fast":
-		return fastShare(args[1])
+	case len(args) == 2 && args[0] == "profile":
+		return printProfile(args[1])
 	case len(args) == 3 && args[0] == "count":
 		c, err := countMptrace(args[1], args[2])
 		if err != nil {
@@ -83,29 +83,44 @@ func walkOnly(file string) error {
 	return err
 }
 
-// fastShare prints the share of a capture's packets that take the fast path of
-// mptrace.
-func fastShare(file string) error {
-	r, err := mptrace.Analyse([]string{file}, mptrace.Options{})
+// profile is what mptrace does with the packets of a capture.
+type profile struct {
+	Fast   float64    `json:"fast_share"` // share of the packets on the fast path
+	Stages [3]float64 `json:"stages_ns"`  // time per packet for reading, TCP, and connections with their rows
+}
+
+// printProfile analyses a capture and prints its profile as JSON.
+func printProfile(file string) error {
+	dir, err := os.MkdirTemp("", "mptrace-bench-*")
 	if err != nil {
 		return err
 	}
-	fmt.Println(float64(r.FastPackets) / float64(max(1, r.Files[0].TCP)))
-	return nil
+	defer os.RemoveAll(dir)
+	var stages mptrace.Stages
+	r, err := mptrace.Analyse([]string{file}, mptrace.Options{Threads: 3, Directory: dir, Stages: &stages})
+	if err != nil {
+		return err
+	}
+	n := float64(max(1, r.Files[0].TCP))
+	p := profile{Fast: float64(r.FastPackets) / n}
+	for i, d := range [...]time.Duration{stages.Read, stages.Follow, stages.Connect} {
+		p.Stages[i] = float64(d) / n
+	}
+	return json.NewEncoder(os.Stdout).Encode(p)
 }
 
-// measuredShare runs fastShare in a separate process, because this process must
+// profileOf runs printProfile in a separate process, because this process must
 // stay small (see timed).
-func measuredShare(file string) (float64, error) {
+func profileOf(file string) (p profile, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return 0, err
+		return p, err
 	}
-	out, err := exec.Command(self, "fast", file).Output()
+	out, err := exec.Command(self, "profile", file).Output()
 	if err != nil {
-		return 0, fmt.Errorf("share of the fast path: %w", err)
+		return p, fmt.Errorf("profile of %s: %w", file, err)
 	}
-	return strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	return p, json.Unmarshal(out, &p)
 }
 
 type settings struct {
@@ -178,7 +193,7 @@ func (r *report) measureBeside(o settings, packets, shortPackets int64, short in
 		if err != nil {
 			return err
 		}
-		if t.Fast, err = measuredShare(t.File); err != nil {
+		if t.profile, err = profileOf(t.File); err != nil {
 			return err
 		}
 		r.Traces = append(r.Traces, t)

@@ -63,7 +63,7 @@ func newTools(mptrace, mptcptrace string) []tool {
 	}
 	return []tool{
 		{reference, mptrace, ours(1), count, every},
-		{"mptrace, 2 threads", mptrace, ours(2), count, every},
+		{"mptrace, 3 threads", mptrace, ours(3), count, every},
 		{floor, self, func(file, _ string) []string { return []string{self, "walk", file} }, countWalk, every},
 		{"tcptrace -l -r -W", installed("tcptrace"), func(file, _ string) []string {
 			return []string{"tcptrace", "-n", "-l", "-r", "-W", file}

@@ -19,8 +19,8 @@ type trace struct {
 	Connections int64    `json:"connections"`
 	MPTCP       int64    `json:"mptcp_connections"`
 	Flows       int64    `json:"flows"`
-	Bytes       [2]int64 `json:"bytes"`      // of the applications, up and down
-	Fast        float64  `json:"fast_share"` // share of the packets on the fast path of mptrace
+	Bytes       [2]int64 `json:"bytes"` // of the applications, up and down
+	profile
 }
 
 // factory creates traces in a directory, and keeps existing ones.
