@@ -1,11 +1,13 @@
 """Run the papers' experiments again, and make the page that compares the results with the papers."""
 
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
+from mplab.analysis.verdicts.wording import estimate_words, interval_words
 from mplab.base.deferred import deferred
 from mplab.base.errors import InputError
 from mplab.base.files import explained, replace
@@ -15,10 +17,12 @@ from mplab.cli.options import JsonOption, RunsOption, find_run
 from mplab.cli.output import counted, duration, err, out, output_folder, print_json, table
 from mplab.cli.verbs.experiments.campaign import CAMPAIGNS, CampaignsOption
 from mplab.cli.verbs.experiments.campaign import execute as execute_campaign
+from mplab.format.finding import ClaimFinding
 from mplab.format.units import parse_duration_s
 from mplab.papers.forms import PlanPart, plan_parts, write_campaign
 from mplab.papers.page import judge, read_results
 from mplab.papers.page import page as page_text
+from mplab.papers.repeats import Repeat, repeats
 from mplab.run.run_directory import RUNS
 from mplab.userfiles.papers.paper import Form, load_catalogue
 
@@ -173,6 +177,66 @@ def collect(
             written += collecting.write(collecting.collect(directory, catalogue), output)
     written.append(_write_page(output))
     _say(written, as_json=as_json)
+
+
+@app.command()
+def compare(
+    names: Annotated[
+        list[str], typer.Argument(metavar="RUN…", help="Further runs of experiments that have a recorded result.")
+    ],
+    *,
+    directory: Annotated[
+        Path, typer.Option("--results", metavar="DIRECTORY", help="Folder with the recorded results.")
+    ] = RESULTS,
+    runs: RunsOption = RUNS,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare further runs with the recorded results: does each finding agree within the intervals?"""
+    with deferred("Matplotlib is slow to import"):
+        from mplab.papers import collect as collecting
+    catalogue, results = load_catalogue(), read_results(directory)
+    compared: list[Repeat] = []
+    for run_dir in (find_run(name, runs) for name in names):
+        with err.status(f"Comparing {run_dir.name} …"):
+            again = collecting.collect(run_dir, catalogue).result
+        recorded = results.get(again.experiment)
+        if recorded is None or recorded.run == again.run:
+            other = "is the recorded run itself" if recorded else f"'{again.experiment}' has no recorded result"
+            raise InputError(f"{run_dir}: {other}. Allowed: a further run of an experiment with a result in {directory}")
+        compared += repeats(recorded, again)
+    if as_json:
+        print_json(
+            [
+                {
+                    "figure": one.figure,
+                    "claim": one.text,
+                    "agrees": one.agrees,
+                    "recorded": one.recorded.model_dump(mode="json"),
+                    "again": one.again and one.again.model_dump(mode="json"),
+                }
+                for one in compared
+            ]
+        )
+        return
+    listed = table("figure", "claim", "group", "recorded", "again", "agrees")
+    for one in compared:
+        group = " · ".join(filter(None, (one.recorded.scenario, one.recorded.link, one.recorded.label_text)))
+        again_words = _measured(one.again) if one.again else "not measured"
+        listed.add_row(one.figure, one.text, group, _measured(one.recorded), again_words, _AGREES[one.agrees])
+    out.print(listed)
+    counts = Counter(one.agrees for one in compared)
+    out.print(
+        f"\n{counted(len(compared), 'finding')}: {counts[True]} agree, {counts[False]} differ,"
+        f" {counts[None]} without an interval"
+    )
+
+
+_AGREES = {True: "yes", False: "no", None: ""}
+
+
+def _measured(finding: ClaimFinding) -> str:
+    interval = f" ({interval_words(finding)})" if finding.interval else ""
+    return f"{estimate_words(finding)}{interval}"
 
 
 @app.command()

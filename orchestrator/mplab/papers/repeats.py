@@ -1,0 +1,56 @@
+"""Compare a further run of an experiment with its recorded result: does each finding agree?"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mplab.format.finding import ClaimFinding, Ends
+from mplab.format.paperresult import PaperResult
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A finding, as recorded and as found again; ``again`` is None if the further run lacks the group."""
+
+    figure: str
+    text: str
+    recorded: ClaimFinding
+    again: ClaimFinding | None
+
+    @property
+    def agrees(self) -> bool | None:
+        """Return whether the intervals overlap, or the only interval holds the other estimate.
+
+        None: neither run has an interval, or one lacks an estimate.
+        """
+        if self.again is None:
+            return None
+        one, two = _range(self.recorded), _range(self.again)
+        if one is None or two is None or (self.recorded.interval is None and self.again.interval is None):
+            return None
+        return one[0] <= two[1] and two[0] <= one[1]
+
+
+def _range(finding: ClaimFinding) -> tuple[float, float] | None:
+    """Return the ends of the interval, or the estimate as both; None: there is no estimate."""
+    if finding.estimate is None:
+        return None
+    ends: Ends = finding.interval or (finding.estimate, finding.estimate)
+    low, high = ends
+    return (-float("inf") if low is None else low, float("inf") if high is None else high)
+
+
+def repeats(recorded: PaperResult, again: PaperResult) -> Iterator[Repeat]:
+    """Yield the recorded findings that have an estimate, in their order, with those of a further run."""
+    found = {
+        (claim.figure, claim.text, *_group(finding)): finding for claim in again.claims for finding in claim.found
+    }
+    for claim in recorded.claims:
+        for finding in claim.found:
+            if finding.estimate is not None:
+                yield Repeat(
+                    claim.figure, claim.text, finding, found.get((claim.figure, claim.text, *_group(finding)))
+                )
+
+
+def _group(finding: ClaimFinding) -> tuple[str, str, frozenset[tuple[str, str]]]:
+    return finding.scenario, finding.link, frozenset(finding.labels.items())
