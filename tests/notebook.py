@@ -1,10 +1,11 @@
 """Run the code cells of a notebook, and store their outputs in it, without Jupyter.
 
-``python -m tests.notebook docs/examples/results.ipynb FOLDER`` runs it in FOLDER, which has the folder ``runs``, and
-stores the outputs.
+``python -m tests.notebook docs/examples/NAME.ipynb FOLDER`` runs it in FOLDER, and stores the outputs. For
+``results.ipynb`` the folder has ``runs``; for ``traces.ipynb`` it has ``captures``, and ``mptrace`` is in the PATH.
 """
 
 import ast
+import base64
 import contextlib
 import io
 import json
@@ -13,6 +14,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from matplotlib.figure import Figure
 
 Output = dict[str, Any]
 _MIMES = {"text/html": "_repr_html_", "image/svg+xml": "_repr_svg_"}
@@ -54,10 +57,18 @@ def _outputs_of(source: str, namespace: dict[str, Any], count: int) -> list[Outp
         found.append({"name": "stdout", "output_type": "stream", "text": _lines(printed.getvalue())})
     if value is not None:
         shown = {mime: getattr(value, name)() for mime, name in _MIMES.items() if hasattr(value, name)}
-        data = {mime: _lines(text) for mime, text in shown.items() if text is not None}  # None: not in this form
+        data: dict[str, Any] = {mime: _lines(text) for mime, text in shown.items() if text is not None}
+        if isinstance(value, Figure) and not data:
+            data["image/png"] = _png(value)
         data["text/plain"] = _lines(repr(value))
         found.append({"data": data, "execution_count": count, "metadata": {}, "output_type": "execute_result"})
     return found
+
+
+def _png(figure: Figure) -> str:
+    image = io.BytesIO()
+    figure.savefig(image, format="png", dpi=80)
+    return base64.b64encode(image.getvalue()).decode()
 
 
 def _lines(text: str) -> list[str]:

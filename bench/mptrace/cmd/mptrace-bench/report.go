@@ -55,7 +55,7 @@ func (r *report) printLinearity(out io.Writer) {
 	if len(r.Linearity) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "\n**Linearity**, %s, bulk\n\n", reference)
+	fmt.Fprintf(out, "\n**Linearity**, %s, bulk\n\n", parallel)
 	fmt.Fprintln(out, "| million packets | read from | million packets/s | wall s | CPU s | peak MB |\n| ---: | --- | ---: | ---: | ---: | ---: |")
 	for _, l := range r.Linearity {
 		from := "file"

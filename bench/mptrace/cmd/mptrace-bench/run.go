@@ -97,7 +97,7 @@ type line struct {
 // headers-only pcap file.
 const bytesPerPacket = 120
 
-// linearity measures the reading of increasingly long traces with one thread.
+// linearity measures the reading of increasingly long traces.
 func linearity(dir, mptrace string, sizes []int64, runs int) ([]line, error) {
 	var table []line
 	for _, packets := range sizes {
@@ -144,7 +144,7 @@ func lengthen(dir, mptrace string, packets int64, runs int) (line, error) {
 				return l, err
 			}
 		}
-		c, _, err := timed(scratch, []string{mptrace, file, "-o", tables, "--threads", "1"}, stdin)
+		c, _, err := timed(scratch, []string{mptrace, file, "-o", tables, "--threads", "3"}, stdin)
 		if stream != nil {
 			_ = stdin.Close()
 			_ = stream.Wait()

@@ -38,6 +38,7 @@ type tool struct {
 // Names of the reference tool and of the lower bound.
 const (
 	reference = "mptrace, 1 thread"
+	parallel  = "mptrace, 3 threads"
 	floor     = "record headers alone"
 )
 
@@ -63,7 +64,7 @@ func newTools(mptrace, mptcptrace string) []tool {
 	}
 	return []tool{
 		{reference, mptrace, ours(1), count, every},
-		{"mptrace, 3 threads", mptrace, ours(3), count, every},
+		{parallel, mptrace, ours(3), count, every},
 		{floor, self, func(file, _ string) []string { return []string{self, "walk", file} }, countWalk, every},
 		{"tcptrace -l -r -W", installed("tcptrace"), func(file, _ string) []string {
 			return []string{"tcptrace", "-n", "-l", "-r", "-W", file}
