@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass
 from pydantic_core import ArgsKwargs
 
 from mplab.format.record import CONFIG, OMIT_EMPTY
+from mplab.format.units import LabelText
 
 ClaimKind = Literal["gain", "no_difference", "value", "share", "trend", "correlation"]
 ClaimStatistic = Literal["median", "mean", "pooled"]
@@ -94,7 +95,7 @@ class Claim:
     against_scenario: str = ""
     scenarios: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
-    labels: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    labels: dict[str, tuple[LabelText, ...]] = dataclasses.field(default_factory=dict)
     pooled_labels: tuple[str, ...] = ()
     statistic: ClaimStatistic = "median"
     groups: Literal["most", "all"] = "most"

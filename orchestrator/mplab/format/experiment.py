@@ -26,6 +26,7 @@ from mplab.format.hooks import NO_HOOKS, Hooks
 from mplab.format.link import LinkCondition
 from mplab.format.palette import MARKERS_OF_FIGURES, PALETTE
 from mplab.format.record import CONFIG, LENIENT, OMIT_EMPTY, RecordName, Settings, Whole, json_of, upgrade_transport
+from mplab.format.units import LabelText
 
 LEAST_DEFAULT_TIMEOUT_S = 120.0
 """Minimum default of ``cell_timeout``; a scenario that may take longer has a larger one."""
@@ -130,7 +131,7 @@ class Budget:
     """Label of the transport."""
     scenarios: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
-    labels: Annotated[dict[str, str], LENIENT] = dataclasses.field(default_factory=dict)
+    labels: Annotated[dict[str, LabelText], LENIENT] = dataclasses.field(default_factory=dict)
     statistic: Statistic = "median"
     at_most: Limit | None = None
     at_least: Limit | None = None

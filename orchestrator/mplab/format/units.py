@@ -247,6 +247,18 @@ def format_size(size_bytes: int) -> str:
     return _SIZE.format(size_bytes)
 
 
+def size_label(text: str) -> str:
+    """Return the value that a size has as a label: ``"128 KiB"`` → ``"131.072 kB"``; other text is not changed."""
+    try:
+        return format_size(parse_size_bytes(text))
+    except ValueError:
+        return text
+
+
+LabelText = Annotated[str, AfterValidator(size_label)]
+"""Value of a label, with the unit of a size as in results."""
+
+
 def format_percent(percent: float) -> str:
     """Format a percentage: 10.0 → ``"10 %"``."""
     return _PERCENT.format(percent)

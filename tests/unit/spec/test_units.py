@@ -129,6 +129,14 @@ def test_anything_is_read_or_refused_in_words(found: object) -> None:
             assert value >= 0
 
 
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [("128 KiB", "131.072 kB"), ("1 MB", "1 MB"), ("1000 kB", "1 MB"), ("10 s", "10 s"), ("10/s", "10/s"), ("wifi", "wifi")],
+)
+def test_a_size_has_one_label(text: str, label: str) -> None:
+    assert units.size_label(text) == label
+
+
 def test_models_are_written_as_they_are_read() -> None:
     given_text = {"rate": "1.5 Mbit/s", "pause": "50 ms", "rtt": "50 ms", "size": "64 KiB", "loss": "2 %"}
     example = Example.model_validate(given_text)

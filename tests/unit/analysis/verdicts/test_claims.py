@@ -190,7 +190,7 @@ def test_only_scenarios_that_the_claim_is_about_lack_conditions(
     sizes = {"short": "10 kB", "other": "5 MB"}
     scenarios: list[dict[str, Any]] = [{"label": label, "name": "toy", "parameters": {}} for label in sizes]
     exclude = [{"scenario": [partly], "link": ["loss-1"]}]
-    claim = CLAIM | {"labels": {"size": ["10 kB"]}}
+    claim = CLAIM | {"labels": {"size": ["10000 B"]}}  # another text of 10 kB
     built = synthetic(repetitions=2, scenarios=scenarios, links=("loss-0", "loss-1"), exclude=exclude, claims=[claim])
     run = read_run(built.build())
     scores = [
