@@ -201,8 +201,9 @@ def compare(
             again = collecting.collect(run_dir, catalogue).result
         recorded = results.get(again.experiment)
         if recorded is None or recorded.run == again.run:
-            other = "is the recorded run itself" if recorded else f"'{again.experiment}' has no recorded result"
-            raise InputError(f"{run_dir}: {other}. Allowed: a further run of an experiment with a result in {directory}")
+            problem = "is the recorded run itself" if recorded else f"'{again.experiment}' has no recorded result"
+            allowed = f"a further run of an experiment with a result in {directory}"
+            raise InputError(f"{run_dir}: {problem}. Allowed: {allowed}")
         compared += repeats(recorded, again)
     if as_json:
         print_json(
