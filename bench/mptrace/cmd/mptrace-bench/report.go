@@ -31,7 +31,7 @@ func newReport() *report {
 func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "%s, %d cores, Linux %s. Median of the runs by wall time; × wall and × CPU: how many times as much as %q.\n", r.CPU, r.Cores, r.Kernel, reference)
 	for _, t := range r.Traces {
-		fmt.Fprintf(out, "\n**%s**: %s; %d packets, %d connections (%d MPTCP), %d flows.\nFast path: %.1f %% of the packets. A packet takes %.0f ns to read, %.0f in its flow and %.0f in its connection.\n\n",
+		fmt.Fprintf(out, "\n**%s**: %s.\n%d packets, %d connections (%d MPTCP), %d flows.\nFast path: %.1f %% of the packets. A packet takes %.0f ns to read, %.0f in its flow and %.0f in its connection.\n\n",
 			t.Name, t.What, t.Packets, t.Connections, t.MPTCP, t.Flows, 100*t.Fast, t.Stages[0], t.Stages[1], t.Stages[2])
 		fmt.Fprintln(out, "| tool | million packets/s | × wall | × CPU | wall s | CPU s | peak MB | runs | counts |\n"+
 			"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
