@@ -24,11 +24,11 @@ func TestDisplayFilter(t *testing.T) {
 	const start = "\ndisplay filter of Wireshark and tshark (-Y) for its packets:\n"
 	const first = "  connection 0: ip.addr == 10.0.0.1 && tcp.port == 4000 && ip.addr == 10.9.0.9 && tcp.port == 80\n"
 	const second = "  connection 1: (ip.addr == 10.0.0.1 && tcp.port == 4001 && ip.addr == 10.9.0.9 && tcp.port == 80)" +
-		" || (ipv6.addr == fd21::2 && tcp.port == 4000 && ipv6.addr == fd23::2 && tcp.port == 80)\n\n"
+		" || (ipv6.addr == fd21::2 && tcp.port == 4000 && ipv6.addr == fd23::2 && tcp.port == 80)\n"
 	if got := summaryOf(t, 0, nil, Warnings{}, fill(2)); !strings.Contains(got, start+first+second) {
 		t.Errorf("two connections:\n%s", got)
 	}
-	const largest = "  connection 2: ip.addr == 10.0.0.1 && tcp.port == 4002 && ip.addr == 10.9.0.9 && tcp.port == 80\n  others: --filter 'connection N'\n\n"
+	const largest = "  connection 2: ip.addr == 10.0.0.1 && tcp.port == 4002 && ip.addr == 10.9.0.9 && tcp.port == 80\n  others: --filter 'connection N'\n"
 	if got := summaryOf(t, 0, nil, Warnings{}, fill(6)); !strings.Contains(got, start+largest) {
 		t.Errorf("six connections:\n%s", got)
 	}

@@ -15,8 +15,9 @@ import (
 	"text/tabwriter"
 )
 
-// shown is the default number of connections in a summary.
-const shown = 20
+// shown is the default number of connections in a summary, so that it fits on a
+// screen.
+const shown = 8
 
 // mostShown bounds a summary of all connections.
 const mostShown = 100_000
@@ -40,7 +41,7 @@ type Summary struct {
 	totals     totals
 }
 
-// NewSummary makes a summary that shows limit connections; 0: 20, negative:
+// NewSummary makes a summary that shows limit connections; 0: 8, negative:
 // all, at most 100,000.
 func NewSummary(limit int) *Summary {
 	if limit == 0 {
@@ -125,8 +126,8 @@ func (s *Summary) add(row *Connection) {
 	}
 }
 
-// Write writes the summary as text: missing payload, the connections in the
-// order of their first packets, and totals. It returns [ErrConnections] if all
+// Write writes the summary as text: missing payload, totals, and the
+// connections in the order of their first packets. It returns [ErrConnections] if all
 // connections were requested and there are too many.
 func (s *Summary) Write(w io.Writer, files []File, warnings *Warnings) error {
 	s.finish()
@@ -145,11 +146,11 @@ func (s *Summary) Write(w io.Writer, files []File, warnings *Warnings) error {
 	if t.connections == 0 {
 		fmt.Fprintln(out, "no TCP connections")
 	} else {
+		t.write(out)
 		s.connections(out)
 		if !s.Rewritten {
 			s.displayFilters(out)
 		}
-		t.write(out)
 	}
 	warnings.summary(out)
 	return out.Flush()
@@ -242,6 +243,7 @@ func (s *Summary) connections(w io.Writer) {
 	for row := range strings.Lines(text.String()) {
 		fmt.Fprintln(w, strings.TrimRight(row, " \n"))
 	}
+	fmt.Fprintln(w, "sent again: seen twice, or lost before the capture, with the share of the payload of that direction; path RTT: SYN to third ACK")
 }
 
 // connection returns the table line of a connection.
@@ -474,7 +476,6 @@ func (t *totals) write(w io.Writer) {
 	if t.handshakes > 0 {
 		fmt.Fprintf(w, "captured %s\n", t.place())
 	}
-	fmt.Fprintln(w, "sent again: seen twice, or lost before the capture, with the share of the payload of that direction; path RTT: SYN to third ACK")
 }
 
 // place returns where the captures were made. It compares the parts of the

@@ -71,7 +71,7 @@ func TestMemoryOfTheSummary(t *testing.T) {
 	if memory := underFlood(t, "syn", 300_000, &text); memory > 150e6 {
 		t.Errorf("%d bytes of memory", memory)
 	}
-	if !strings.Contains(text.String(), "the 20 of 300000 connections that carried most") {
+	if !strings.Contains(text.String(), "the 8 of 300000 connections that carried most") {
 		t.Error(text.String())
 	}
 }
