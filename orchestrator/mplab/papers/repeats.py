@@ -41,15 +41,11 @@ def _range(finding: ClaimFinding) -> tuple[float, float] | None:
 
 def repeats(recorded: PaperResult, again: PaperResult) -> Iterator[Repeat]:
     """Yield the recorded findings that have an estimate, in their order, with those of a further run."""
-    found = {
-        (claim.figure, claim.text, *_group(finding)): finding for claim in again.claims for finding in claim.found
-    }
+    found = {(claim.figure, claim.text, *_group(finding)): finding for claim in again.claims for finding in claim.found}
     for claim in recorded.claims:
         for finding in claim.found:
             if finding.estimate is not None:
-                yield Repeat(
-                    claim.figure, claim.text, finding, found.get((claim.figure, claim.text, *_group(finding)))
-                )
+                yield Repeat(claim.figure, claim.text, finding, found.get((claim.figure, claim.text, *_group(finding))))
 
 
 def _group(finding: ClaimFinding) -> tuple[str, str, frozenset[tuple[str, str]]]:
