@@ -98,17 +98,18 @@ def _interfaces() -> list[tuple[int, str]]:
     return socket.if_nameindex()
 
 
-STOPS = """\
+BLOCKS = 10
+STOPS = f"""\
 mplab: 1
 name: told
 extends: base.yaml
 transports: [sptcp-wifi, sptcp-lte]
-repetitions: 5
+repetitions: {BLOCKS}
 retries: 2
 scenarios:
-  - download: {sizes: [10 kB]}
+  - download: {{sizes: [10 kB]}}
 stop:
-  interval: {metric: download_time, within: 100 %, after: 3}
+  interval: {{metric: download_time, within: 100 %, after: 3}}
 """
 
 
@@ -125,7 +126,7 @@ def test_a_run_that_has_told_enough_ends(mplab: Mplab, tmp_path: Path) -> None:
     assert [event["enough"] for event in looks] == [False] * (len(looks) - 1) + [True]
     (cut,) = [event for event in events if event["event"] == "run_cut"]
     blocks = looks[-1]["blocks"]
-    assert (len(cells(run)), len(cut["cells"])) == (2 * blocks, 2 * (5 - blocks))
+    assert (len(cells(run)), len(cut["cells"])) == (2 * blocks, 2 * (BLOCKS - blocks))
     (width,) = cut["interval"]["widths"]
     assert width["what"].startswith("download · fast · 10 kB: sptcp-")
     assert (width["n"], width["percent"] <= 100) == (blocks, True)
@@ -135,7 +136,7 @@ def test_a_run_that_has_told_enough_ends(mplab: Mplab, tmp_path: Path) -> None:
     assert contrast["interval"] == pytest.approx([width["low"], width["high"]]), "as the report has it"
     assert "ended before" in result.stderr
     report = (run / "report" / "index.html").read_text()
-    assert f"The run ended before {len(cut['cells'])} cells of 10 planned, by its own rules: " in report
+    assert f"The run ended before {len(cut['cells'])} cells of {2 * BLOCKS} planned, by its own rules: " in report
 
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(STOPS.replace("download_time", "download_tim"))
