@@ -1,10 +1,11 @@
 """Compare a further run of an experiment with its recorded result: does each finding agree?"""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from mplab.format.finding import ClaimFinding, Ends
-from mplab.format.paperresult import PaperResult
+from mplab.format.paperresult import ClaimResult, PaperResult
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,18 @@ def _range(finding: ClaimFinding) -> tuple[float, float] | None:
 
 def repeats(recorded: PaperResult, again: PaperResult) -> Iterator[Repeat]:
     """Yield the recorded findings that have an estimate, in their order, with those of a further run."""
-    found = {(claim.figure, claim.text, *_group(finding)): finding for claim in again.claims for finding in claim.found}
-    for claim in recorded.claims:
+    found = {key: finding for key, _, finding in _findings(again)}
+    for key, claim, finding in _findings(recorded):
+        if finding.estimate is not None:
+            yield Repeat(claim.figure, claim.text, finding, found.get(key))
+
+
+def _findings(result: PaperResult) -> Iterator[tuple[Hashable, ClaimResult, ClaimFinding]]:
+    """Yield (key, claim, finding). Claims of a figure with the same text are told apart by their order."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for claim in result.claims:
+        name = claim.figure, claim.text
+        seen[name] += 1
         for finding in claim.found:
-            if finding.estimate is not None:
-                yield Repeat(claim.figure, claim.text, finding, found.get((claim.figure, claim.text, *_group(finding))))
-
-
-def _group(finding: ClaimFinding) -> tuple[str, str, frozenset[tuple[str, str]]]:
-    return finding.scenario, finding.link, frozenset(finding.labels.items())
+            group = finding.scenario, finding.link, frozenset(finding.labels.items())
+            yield (name, seen[name], group), claim, finding
