@@ -49,7 +49,7 @@ def repeats(recorded: PaperResult, again: PaperResult) -> Iterator[Repeat]:
 
 
 def _findings(result: PaperResult) -> Iterator[tuple[Hashable, ClaimResult, ClaimFinding]]:
-    """Yield (key, claim, finding). Claims of a figure with the same text are told apart by their order."""
+    """Yield (key, claim, finding). Claims of a figure with the same text are distinguished by their order."""
     seen: Counter[tuple[str, str]] = Counter()
     for claim in result.claims:
         name = claim.figure, claim.text

@@ -51,7 +51,7 @@ def test_a_further_run_is_compared_group_by_group(synthetic: Build, catalogue: C
     assert compared[0].again is None
 
 
-def test_claims_with_the_same_text_are_told_apart(synthetic: Build, catalogue: Catalogue) -> None:
+def test_claims_with_the_same_text_are_distinguished(synthetic: Build, catalogue: Catalogue) -> None:
     recorded = collect(synthetic(claims=[CLAIM]), catalogue).result
     (one,) = recorded.claims
     other = one.model_copy(update={"found": tuple(f.model_copy(update={"estimate": -1.0}) for f in one.found)})
