@@ -21,8 +21,6 @@ from tests.lane import RESULTS
 _MOST_REPEATED = 0.01
 """Largest share of tests that may need a repetition."""
 _SLOWEST = 20
-BUSY = "the host was too busy"
-"""Start of the reason of a skip after which the file counts as run: another machine would not help."""
 
 
 @dataclass
@@ -121,11 +119,10 @@ def slowest(tests: Iterable[Outcomes]) -> list[Outcomes]:
 
 
 def without_a_run(tests: Iterable[Outcomes]) -> list[str]:
-    """Return the files, and the Go packages, of which every test was skipped because this machine lacks something."""
+    """Return the files, and the Go packages, of which every test was skipped."""
     ran: dict[str, bool] = {}
     for test in tests:
-        lacking = test.outcomes[-1] == "skipped" and not test.reason.startswith(BUSY)
-        ran[test.file] = ran.get(test.file, False) or not lacking
+        ran[test.file] = ran.get(test.file, False) or test.outcomes[-1] != "skipped"
     return sorted(file for file, one_ran in ran.items() if not one_ran)
 
 

@@ -15,7 +15,6 @@ import psutil
 import pytest
 
 from tests.integration.conftest import Mplab, Traces, environment, lab_processes, mplab_argv, wait_until
-from tests.summary import BUSY
 
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -57,7 +56,7 @@ def cells(run: Path) -> dict[str, Any]:
 def skip_when_busy(record: Mapping[str, Any]) -> None:
     """Skip the test if its cell is invalid only because the host was too busy."""
     if record["outcome"] == "invalid" and all("too busy" in reason for reason in record["reasons"]):
-        pytest.skip(f"{BUSY}: {record['attempt']} attempts: {'; '.join(record['reasons'])}")
+        pytest.skip(f"{record['attempt']} attempts: {'; '.join(record['reasons'])}")
 
 
 def tree(directory: Path) -> dict[str, bytes]:

@@ -127,8 +127,8 @@ func (s *Summary) add(row *Connection) {
 }
 
 // Write writes the summary as text: missing payload, totals, and the
-// connections in the order of their first packets. It returns [ErrConnections] if all
-// connections were requested and there are too many.
+// connections in the order of their first packets. It returns [ErrConnections]
+// if all connections were requested and there are too many.
 func (s *Summary) Write(w io.Writer, files []File, warnings *Warnings) error {
 	s.finish()
 	t := &s.totals

@@ -10,7 +10,7 @@ from mplab.format.paperresult import ClaimResult, PaperResult
 
 @dataclass(frozen=True)
 class Repeat:
-    """A finding, as recorded and as found again; ``again`` is None if the further run lacks the group."""
+    """A finding as recorded, and as found again if the further run has its group."""
 
     figure: str
     text: str

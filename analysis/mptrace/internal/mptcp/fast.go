@@ -9,8 +9,9 @@ import (
 // Fast processes a segment that the fast path of package tcp has processed, if
 // its connection needs nothing but the usual: a mapping that repeats or
 // continues the last one, and payload that this mapping covers. ip is the
-// packet, if it has captured payload. It returns false for any other segment; then Add must process it. Add
-// does the same, and more, for every segment; both change the same state.
+// packet, if it has captured payload. It returns false for any other segment;
+// then Add must process it. Add does the same, and more, for every segment; both
+// change the same state.
 func (e *Engine) Fast(st *tcp.Step, ip []byte) bool {
 	s, _ := st.Flow.Owner.(*Sub)
 	if s == nil || s.watch != 0 || st.TimeNS >= e.wakeNS || e.interest&(Segments|Mappings|Repeats) != 0 {

@@ -45,8 +45,8 @@ func Run[B any](goroutines int, fill func(*B) bool, stages ...func(*B) bool) {
 	}
 }
 
-// divide returns the stages of the goroutine that fills blocks, and those that
-// have a goroutine of their own.
+// divide returns the stages of the goroutine that fills blocks, and the stages
+// that each get another goroutine.
 func divide[S any](goroutines int, stages []S) (first, others []S) {
 	at := max(0, len(stages)-max(0, goroutines-1))
 	return stages[:at], stages[at:]

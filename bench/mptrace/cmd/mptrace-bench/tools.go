@@ -39,7 +39,7 @@ type tool struct {
 const (
 	reference = "mptrace, 1 thread"
 	parallel  = "mptrace, 3 threads"
-	floor     = "record headers alone"
+	floor     = "only record headers"
 )
 
 func newTools(mptrace, mptcptrace string) []tool {

@@ -307,11 +307,6 @@ def shown(output: notebook.Output) -> tuple[str, list[str], list[str]]:
     return output["output_type"], list(data), re.findall("<th>(.*?)</th>", "".join(data.get("text/html", ())))
 
 
-def test_the_notebook_has_no_path_of_a_computer() -> None:
-    text = (ROOT / "docs" / "examples" / "results.ipynb").read_text(encoding="utf-8")
-    assert not re.findall(r"/(?:home|root|tmp|work|Users)/", text)
-
-
 def test_an_empty_selection_has_all_columns() -> None:
     nothing = Results(())
     for name, table in RESULT_TABLES.items():
