@@ -141,8 +141,12 @@ def _is_page(output: Path) -> bool:
 
 
 def print_json(value: object) -> None:
-    """Print a JSON document."""
-    out.print_json(json.dumps(value, default=str), indent=1)
+    """Print a JSON document; with colours on a terminal."""
+    text = json.dumps(value, default=str, indent=1, ensure_ascii=False)
+    if out.is_terminal:
+        out.print_json(text, indent=1)
+    else:
+        out.file.write(f"{escaped(text)}\n")
 
 
 def table(*columns: str, title: str | None = None) -> Table:

@@ -78,16 +78,27 @@ def newest_runs(runs: Path, catalogue: Catalogue) -> list[Path]:
 
 
 def collect(run_dir: Path, catalogue: Catalogue) -> CompactResult:
-    """Extract the compact result of a run.
+    """Extract the compact result of a run, with its drawings. Raises as `measure` does."""
+    result, rows, analysis = _measured(run_dir, catalogue)
+    figures, drawings = _figures(run_dir, rows, analysis, f"{result.experiment}.{result.form}")
+    return CompactResult(result.model_copy(update={"figures": tuple(figures)}), drawings)
+
+
+def measure(run_dir: Path, catalogue: Catalogue) -> PaperResult:
+    """Extract the result of a run without figures.
 
     Args:
         run_dir: the run directory; tables of cells that it lacks are made.
-        catalogue: the catalogue, whose rows name the figures.
+        catalogue: the catalogue, whose rows name the claims.
 
     Raises:
         InputError: no row of the catalogue names the run's experiment, or the run has not finished.
         AnalysisError: the run cannot be read or analysed.
     """
+    return _measured(run_dir, catalogue)[0]
+
+
+def _measured(run_dir: Path, catalogue: Catalogue) -> tuple[PaperResult, Sequence[RowFile], Analysis]:
     run = read_run(run_dir)
     experiment = run.manifest.experiment
     rows = catalogue.of_experiment(experiment.name)
@@ -98,11 +109,9 @@ def collect(run_dir: Path, catalogue: Catalogue) -> CompactResult:
     analysis = statistics_of(run_dir)
     ids = {row.id for row in rows}
     claimed = [outcome for outcome in outcomes(analysis) if outcome.claim.figure in ids]
-    form = form_of(run.manifest)
-    figures, drawings = _figures(run_dir, rows, analysis, f"{experiment.name}.{form}")
     result = PaperResult(
         experiment=experiment.name,
-        form=form,
+        form=form_of(run.manifest),
         run=run.manifest.run_id,
         started=run.manifest.started,
         duration_s=None if run.duration_s is None else round(run.duration_s),
@@ -115,9 +124,9 @@ def collect(run_dir: Path, catalogue: Catalogue) -> CompactResult:
         ended=run.cut.reason if run.cut is not None else "",
         claims=tuple(_claim(outcome, experiment.smallest_effect) for outcome in claimed),
         groups=tuple(_groups(analysis, {outcome.claim.metric for outcome in claimed})),
-        figures=tuple(figures),
+        figures=(),
     )
-    return CompactResult(result, drawings)
+    return result, rows, analysis
 
 
 def write(collected: CompactResult, folder: Path) -> list[Path]:

@@ -6,7 +6,9 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from mplab.analysis.results.reported import read_summary
@@ -22,6 +24,9 @@ TRANSPORTS = (WIFI, LTE, MPTCP)
 SIZES = ("10 kB", "1 MB", "10 MB")
 BASE_SECONDS = {"10 kB": 0.21, "1 MB": 1.42, "10 MB": 12.4}
 FACTOR = {"sptcp-wifi": 1.0, "sptcp-lte": 0.86, "mptcp": 0.62}
+
+TRACES = 16
+"""Number of different traces of cells with the same interfaces."""
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=")
 """A picture of one pixel."""
@@ -236,9 +241,19 @@ def toy_scenario(folder: Path) -> Iterator[None]:
 
 
 def write_tables(folder: Path, transport: str, rng: random.Random) -> None:
-    """Write the tables of a cell with three connections, made up by `traces.Trace`."""
-    interfaces = {"sptcp-wifi": ["wlan0"], "sptcp-lte": ["rmnet0"]}.get(transport, ["wlan0", "rmnet0"])
-    Trace(seed=str(rng.random()), interfaces=interfaces, connections=3, segments=60).write(folder)
+    """Write the tables of a cell with three connections: one of `TRACES` traces, chosen by `rng`."""
+    interfaces = {"sptcp-wifi": ("wlan0",), "sptcp-lte": ("rmnet0",)}.get(transport, ("wlan0", "rmnet0"))
+    folder.mkdir()
+    for name, content in _tables(interfaces, rng.randrange(TRACES)).items():
+        (folder / name).write_bytes(content)
+
+
+@cache
+def _tables(interfaces: tuple[str, ...], seed: int) -> Mapping[str, bytes]:
+    """Return the files of a trace; made once, because a run with many cells would spend most of its time on them."""
+    with TemporaryDirectory() as folder:
+        Trace(seed=str(seed), interfaces=interfaces, connections=3, segments=60).write(Path(folder))
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
 def _link(rng: random.Random, down: int, up: int, rtt: int, *, spread: float) -> dict[str, Any]:

@@ -67,6 +67,7 @@ def test_runs_are_compared_from_python(runs: Path) -> None:
         mplab_run.compare(str(earlier[0]), runs=runs)
 
 
+@pytest.mark.long
 def test_a_run_of_chosen_cells_is_compared_only_by_name(runs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     shutil.copytree(runs, folder)
@@ -204,6 +205,7 @@ def test_equal_nights_pass(runs: Path) -> None:
     assert {change["verdict"] for change in content["changes"]} == {"no difference seen"}
 
 
+@pytest.mark.long
 def test_the_newest_run_is_compared_with_those_before_it(runs: Path) -> None:
     result = mplab("compare", "--runs", str(runs), "--window", "3", "--json", "--no-gate")
     assert result.exit_code == 0

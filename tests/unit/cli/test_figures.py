@@ -83,6 +83,7 @@ def test_figures_for_a_paper_have_the_size_and_the_fonts_that_were_asked_for(ana
             assert picture.size == pytest.approx((88 / 25.4 * 300, 5 / 2.54 * 300), abs=1)
 
 
+@pytest.mark.long
 def test_the_same_figures_have_the_same_bytes(analysed: Path, tmp_path: Path) -> None:
     kinds = ("--format", "svg", "--format", "pdf", "--format", "png", "--width", "3.5in")
     draw(analysed, tmp_path / "a", *kinds)

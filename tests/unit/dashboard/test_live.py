@@ -67,6 +67,7 @@ def test_a_further_viewer_is_told_to_come_back(folders: Folders, monkeypatch: py
         assert wait_until(lambda: status_of_stream(answers) == 200, 60, interval_s=0.1)  # it notices closed ones
 
 
+@pytest.mark.long
 def test_a_stream_ends_if_the_folders_cannot_be_read(folders: Folders) -> None:
     def fail(_: Watcher) -> None:
         raise OSError("no folder")

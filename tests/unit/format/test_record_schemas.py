@@ -1,6 +1,7 @@
 """Records of this version and of older versions are valid by the schemas in docs/schema."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ OLD_CELL: dict[str, Any] = {"id": SPEC["id"], "spec": SPEC, "outcome": "ok", "li
 OLD_SCORES: dict[str, Any] = {"values": [{"metric": "download_time", "value": 1, "labels": {"size": "1 MB"}}]}
 
 
+@cache
 def validator(name: str) -> Draft202012Validator:
     schema = json.loads((DIRECTORY / name).read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from mplab.base.errors import InputError
 from mplab.cli.main import app
 from mplab.format.finding import ClaimFinding, Ends
-from mplab.papers.collect import collect, write
+from mplab.papers.collect import collect, measure, write
 from mplab.papers.repeats import Repeat, repeats
 from mplab.userfiles.papers.paper import Catalogue
 from tests.unit.papers.conftest import CLAIM
@@ -42,7 +42,7 @@ def test_findings_agree_within_intervals(
 
 def test_a_further_run_is_compared_group_by_group(synthetic: Build, catalogue: Catalogue, tmp_path: Path) -> None:
     run = synthetic()
-    recorded = collect(run, catalogue).result
+    recorded = measure(run, catalogue)
     one, *_ = recorded.claims
     without_one = recorded.model_copy(update={"claims": (one.model_copy(update={"found": one.found[1:]}),)})
     compared = list(repeats(recorded, without_one))
@@ -52,7 +52,7 @@ def test_a_further_run_is_compared_group_by_group(synthetic: Build, catalogue: C
 
 
 def test_claims_with_the_same_text_are_distinguished(synthetic: Build, catalogue: Catalogue) -> None:
-    recorded = collect(synthetic(claims=[CLAIM]), catalogue).result
+    recorded = measure(synthetic(claims=[CLAIM]), catalogue)
     (one,) = recorded.claims
     other = one.model_copy(update={"found": tuple(f.model_copy(update={"estimate": -1.0}) for f in one.found)})
     twice = recorded.model_copy(update={"claims": (one, other)})

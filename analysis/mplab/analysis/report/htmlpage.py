@@ -4,10 +4,28 @@ import base64
 import hashlib
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from mplab.analysis.statistics.contrast import CONTRAST_FIELDS
+
+
+class _Compiled(BytecodeCache):
+    """Compiled templates of this process: the reports of a campaign compile each template once."""
+
+    def __init__(self) -> None:
+        self._code: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if code := self._code.get(bucket.key):
+            bucket.bytecode_from_string(code)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._code[bucket.key] = bucket.bytecode_to_string()
+
+
+_COMPILED = _Compiled()
 
 
 def page_environment() -> Environment:
@@ -19,6 +37,7 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
         keep_trailing_newline=True,
+        bytecode_cache=_COMPILED,
     )
 
 

@@ -65,6 +65,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     return find
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", RUNS)
 def test_every_figure_is_sound(drawn: Drawn, name: str) -> None:
     drawings = drawn(name)

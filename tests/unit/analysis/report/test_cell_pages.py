@@ -251,6 +251,7 @@ def test_no_cell_has_the_page_of_the_list_of_cells() -> None:
     assert len({page_name("index"), page_name("0001-web"), INDEX}) == 3
 
 
+@pytest.mark.long
 def test_the_same_run_gives_the_same_pages(whole: Path, tmp_path: Path) -> None:
     run = tmp_path / whole.name
     shutil.copytree(whole, run, ignore=shutil.ignore_patterns("report"))

@@ -230,6 +230,7 @@ def test_a_run_without_ok_cells_has_a_report(analyzed: Analyzed, outcome: str) -
     assert summary(run) == []
 
 
+@pytest.mark.long
 def test_again_gives_the_same_bytes(synthetic: Callable[..., Synthetic]) -> None:
     builder = synthetic(repetitions=3, labels=ONE_SIZE, outcome=lambda c: "failed" if c["index"] == 3 else "ok")
     run = builder.build()
@@ -335,6 +336,7 @@ def test_a_transport_alone_is_no_answer(answered: Analyzed) -> None:
     assert summary_json(answered(repetitions=3, transports=(MPTCP,)))["answers"] == []
 
 
+@pytest.mark.long
 def test_many_labels_are_answered_together(analyzed: Analyzed) -> None:
     run = analyzed(repetitions=10, labels=[f"site-{i}" for i in range(10)])
     (answer,) = summary_json(run)["answers"]

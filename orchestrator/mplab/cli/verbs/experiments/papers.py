@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mplab.analysis.record.run import read_run
 from mplab.analysis.verdicts.wording import estimate_words, interval_words
 from mplab.base.deferred import deferred
 from mplab.base.errors import InputError
@@ -18,6 +19,7 @@ from mplab.cli.output import counted, duration, err, out, output_folder, print_j
 from mplab.cli.verbs.experiments.campaign import CAMPAIGNS, CampaignsOption
 from mplab.cli.verbs.experiments.campaign import execute as execute_campaign
 from mplab.format.finding import ClaimFinding
+from mplab.format.paperresult import PaperResult
 from mplab.format.units import parse_duration_s
 from mplab.papers.forms import PlanPart, plan_parts, write_campaign
 from mplab.papers.page import judge, read_results
@@ -195,16 +197,20 @@ def compare(
     with deferred("Matplotlib is slow to import"):
         from mplab.papers import collect as collecting
     catalogue, results = load_catalogue(), read_results(directory)
-    compared: list[Repeat] = []
+    pairs: list[tuple[PaperResult, Path]] = []
     for run_dir in (find_run(name, runs) for name in names):
-        with err.status(f"Comparing {run_dir.name} …"):
-            again = collecting.collect(run_dir, catalogue).result
-        recorded = results.get(again.experiment)
-        if recorded is None or recorded.run == again.run:
-            problem = "is the recorded run itself" if recorded else f"'{again.experiment}' has no recorded result"
+        manifest = read_run(run_dir).manifest
+        recorded = results.get(manifest.experiment.name)
+        if recorded is None or recorded.run == manifest.run_id:
+            named = f"'{manifest.experiment.name}'"
+            problem = "is the recorded run itself" if recorded else f"{named} has no recorded result"
             allowed = f"a further run of an experiment with a result in {directory}"
             raise InputError(f"{run_dir}: {problem}. Allowed: {allowed}")
-        compared += repeats(recorded, again)
+        pairs.append((recorded, run_dir))
+    compared: list[Repeat] = []
+    for recorded, run_dir in pairs:
+        with err.status(f"Comparing {run_dir.name} …"):
+            compared += repeats(recorded, collecting.measure(run_dir, catalogue))
     if as_json:
         print_json(
             [
