@@ -135,7 +135,7 @@ def apart(runner: Runner, paths: Sequence[Path]) -> int:
     return _FAILED if wrong else _OK
 
 
-def _temporary() -> dict[str, str]:
+def temporary_folder() -> dict[str, str]:
     """Return the variable by which pytest makes the folders of tests in memory; none, if there is too little of it."""
     try:
         room = os.statvfs(_MEMORY)
@@ -222,7 +222,7 @@ def main(arguments: Sequence[str]) -> int:
     paths = [Path(word) for word in words if Path(word).exists()]
     options = [word for word in words if not Path(word).exists()]
     if lane in _IN_MEMORY:
-        os.environ.update(_temporary())
+        os.environ.update(temporary_folder())
     with tempfile.TemporaryDirectory(prefix="mplab-tests-") as state:
         runner = Runner(results, Path(state), options)
         return {"together": together, "apart": apart}[way](runner, paths)

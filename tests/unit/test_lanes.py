@@ -109,3 +109,15 @@ def test_go_packages_that_end_without_all_of_their_tests_are_found() -> None:
     assert lane.ended_early(events("run a T1", "pass a T1", "fail a")) == ["a"], "TestMain, or a race after the tests"
     assert lane.ended_early(events("run a T1", "fail a T1", "run a T2", "fail a")) == ["a"], "T2 ended the process"
     assert lane.ended_early([*good, *events("run b T1", "fail b")]) == ["b"], "a repetition ended the process"
+
+
+def test_folders_of_tests_are_in_memory_if_there_is_enough_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "_MEMORY", tmp_path)
+    monkeypatch.setattr(lane, "_MEMORY_BYTES", 1)
+    assert lane.temporary_folder() == {"PYTEST_DEBUG_TEMPROOT": str(tmp_path)}
+    monkeypatch.setattr(lane, "_MEMORY_BYTES", 1 << 60)
+    assert lane.temporary_folder() == {}
+    monkeypatch.setattr(lane, "_MEMORY", tmp_path / "missing")
+    assert lane.temporary_folder() == {}

@@ -7,9 +7,8 @@ import re
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from mplab.base.suggest import show
 from mplab.format.events import Event
 from mplab.format.experiment import TimeOfDay
 from mplab.format.names import (
@@ -19,6 +18,7 @@ from mplab.format.names import (
     FileModel,
     Host,
     Name,
+    format_number,
     is_loopback,
     pattern_schema,
     text_like,
@@ -169,13 +169,6 @@ FORMAT = 1
 _GB = 10**9
 
 
-def _parse_format(value: object) -> int:
-    if value is True or value != FORMAT:
-        text = f"format {show(value)}: this program reads format {FORMAT}; write 'mplab_campaign: {FORMAT}'"
-        raise ValueError(text)
-    return FORMAT
-
-
 class ExperimentEntry(FileModel):
     """One experiment of the campaign, and the lab and phones on which it runs."""
 
@@ -230,7 +223,7 @@ class CampaignFile(FileModel):
 
     model_config = ConfigDict(title="mplab campaign")
 
-    mplab_campaign: Annotated[int, BeforeValidator(_parse_format), WithJsonSchema({"const": FORMAT})] = Field(
+    mplab_campaign: Annotated[int, format_number("mplab_campaign", FORMAT), WithJsonSchema({"const": FORMAT})] = Field(
         description="Format of this file.", exclude=True
     )
     name: Name = Field(description="Part of the campaign directory's name.")

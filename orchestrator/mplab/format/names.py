@@ -99,6 +99,18 @@ def text_like(pattern: re.Pattern[str], kind: str, needed: str) -> BeforeValidat
     return BeforeValidator(parse)
 
 
+def parse_format(value: object, key: str, number: int) -> int:
+    """Return the format number of a file, which its key `key` gives. Raises ValueError: it is not `number`."""
+    if value is True or value != number:
+        raise ValueError(f"format {show(value)}: this program reads format {number}; write '{key}: {number}'")
+    return number
+
+
+def format_number(key: str, number: int) -> BeforeValidator:
+    """Return a validator that calls `parse_format`."""
+    return BeforeValidator(lambda value: parse_format(value, key, number))
+
+
 def pattern_schema(pattern: re.Pattern[str]) -> WithJsonSchema:
     """Return the JSON Schema of text that fully matches `pattern`."""
     return WithJsonSchema({"type": "string", "pattern": f"^{pattern.pattern}$"})

@@ -30,6 +30,11 @@ class Repeat:
             return None
         return one[0] <= two[1] and two[0] <= one[1]
 
+    @property
+    def same_verdict(self) -> bool | None:
+        """Return whether both runs have the same verdict; None: the further run does not have it."""
+        return None if self.again is None else self.again.verdict == self.recorded.verdict
+
 
 def _range(finding: ClaimFinding) -> tuple[float, float] | None:
     """Return the ends of the interval, or the estimate as both; None: there is no estimate."""
@@ -44,16 +49,19 @@ def repeats(recorded: PaperResult, again: PaperResult) -> Iterator[Repeat]:
     """Yield the recorded findings that have an estimate, in their order, with those of a further run."""
     found = {key: finding for key, _, finding in _findings(again)}
     for key, claim, finding in _findings(recorded):
-        if finding.estimate is not None:
-            yield Repeat(claim.figure, claim.text, finding, found.get(key))
+        yield Repeat(claim.figure, claim.text, finding, found.get(key))
 
 
 def _findings(result: PaperResult) -> Iterator[tuple[Hashable, ClaimResult, ClaimFinding]]:
-    """Yield (key, claim, finding). Claims of a figure with the same text are distinguished by their order."""
+    """Yield (key, claim, finding) of the findings that have an estimate.
+
+    Claims of a figure with the same text are distinguished by their order.
+    """
     seen: Counter[tuple[str, str]] = Counter()
     for claim in result.claims:
         name = claim.figure, claim.text
         seen[name] += 1
         for finding in claim.found:
             group = finding.scenario, finding.link, frozenset(finding.labels.items())
-            yield (name, seen[name], group), claim, finding
+            if finding.estimate is not None:
+                yield (name, seen[name], group), claim, finding

@@ -51,6 +51,20 @@ def test_a_further_run_is_compared_group_by_group(synthetic: Build, catalogue: C
     assert compared[0].again is None
 
 
+def test_a_finding_without_data_hides_no_other_one(synthetic: Build, catalogue: Catalogue) -> None:
+    recorded = measure(synthetic(), catalogue)
+    one, *_ = recorded.claims
+    blank = one.found[0].model_copy(update={"estimate": None, "interval": None, "verdict": "no data"})
+    both = recorded.model_copy(update={"claims": (one.model_copy(update={"found": (*one.found, blank)}),)})
+    assert [repeat.again for repeat in repeats(both, both)] == list(one.found)
+
+
+def test_verdicts_are_compared() -> None:
+    recorded, other = finding(1.0), finding(1.0).model_copy(update={"verdict": "not seen"})
+    pairs = [Repeat("figure", "text", recorded, again) for again in (recorded, other, None)]
+    assert [pair.same_verdict for pair in pairs] == [True, False, None]
+
+
 def test_claims_with_the_same_text_are_distinguished(synthetic: Build, catalogue: Catalogue) -> None:
     recorded = measure(synthetic(claims=[CLAIM]), catalogue)
     (one,) = recorded.claims
@@ -76,6 +90,7 @@ def test_the_command_lists_findings(
     (file,) = (results / "results").iterdir()
     file.write_text(file.read_text().replace(run.name, "20260101T000000Z-toy-000000"))
     shown = CliRunner().invoke(app, arguments, catch_exceptions=False)
-    assert "3 findings: 3 agree, 0 differ, 0 without an interval" in shown.stdout
+    words = "3 findings: 3 agree, 0 differ, 0 without an interval; 3 with the same verdict, 0 with another one"
+    assert words in " ".join(shown.stdout.split())
     rows = json.loads(CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False).stdout)
     assert [(row["figure"], row["agrees"]) for row in rows] == [("some2020-fig1", True)] * 3

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, model_validator
 
-from mplab.base.suggest import show
 from mplab.format.experiment import (
     Capture,
     Cells,
@@ -23,7 +22,7 @@ from mplab.format.experiment import (
 from mplab.format.experiment import ExperimentRecord as Record
 from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
-from mplab.format.names import VIRTUAL_NAME, FileModel, Name, VariableName
+from mplab.format.names import VIRTUAL_NAME, FileModel, Name, VariableName, format_number
 from mplab.format.sockets import SocketSettings
 from mplab.format.units import DurationS, Percent
 from mplab.userfiles.experiments.budgets import BudgetsByMetric
@@ -127,13 +126,6 @@ FORMAT = 1
 MAX_CELLS = 100_000
 
 
-def parse_format(value: object) -> int:
-    """Check the format number of a file and return it. Raises ValueError."""
-    if value is True or value != FORMAT:
-        raise ValueError(f"format {show(value)}: this program reads format {FORMAT}; write 'mplab: {FORMAT}'")
-    return FORMAT
-
-
 _USE_SCHEMA: dict[str, Any] = {
     "anyOf": [
         {"type": "string"},
@@ -172,7 +164,7 @@ class ExperimentFile(FileModel):
 
     model_config = ConfigDict(title="mplab experiment")
 
-    mplab: Annotated[int, BeforeValidator(parse_format), WithJsonSchema({"const": FORMAT})] = Field(
+    mplab: Annotated[int, format_number("mplab", FORMAT), WithJsonSchema({"const": FORMAT})] = Field(
         description="Format of this file."
     )
     name: Name = Field(description="Part of the run directory's name: 1 to 40 of a-z, 0-9 and '-'.")

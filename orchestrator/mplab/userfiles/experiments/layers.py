@@ -14,7 +14,8 @@ from typing import Any
 
 from mplab.base.errors import InputError
 from mplab.base.suggest import describe, file_hint
-from mplab.userfiles.experiments.experiment import ParentFile, parse_format
+from mplab.format.names import parse_format
+from mplab.userfiles.experiments.experiment import FORMAT, ParentFile
 from mplab.userfiles.experiments.variables import GIVEN_FILE, render_given
 from mplab.userfiles.strict.check import check_kind
 from mplab.userfiles.strict.inherit import merge
@@ -110,7 +111,7 @@ def _check_parent(document: Document) -> None:
     if "mplab" not in document.data:
         raise InputError(document.problem((), "key 'mplab' is missing").render())
     try:
-        parse_format(document.data["mplab"])
+        parse_format(document.data["mplab"], "mplab", FORMAT)
     except ValueError as error:
         raise InputError(document.problem(("mplab",), str(error)).render()) from None
 

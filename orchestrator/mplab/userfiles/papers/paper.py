@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 
 from mplab.base.errors import InputError
 from mplab.base.places import EXPERIMENTS
 from mplab.base.suggest import did_you_mean, show, unknown
-from mplab.format.names import FileModel, Name, pattern_schema, text_like
+from mplab.format.names import FileModel, Name, format_number, pattern_schema, text_like
 from mplab.userfiles.experiments.experiment import CellsFile, StopFile, Use
 from mplab.userfiles.strict.check import Checker, check_kind, raise_lines
 from mplab.userfiles.strict.yaml import Document, load_yaml
@@ -31,12 +31,6 @@ RowId = Annotated[
     text_like(_ROW, "row", "the paper, then figN, tableN or secN.N are needed, like 'han2015-fig6'"),
     pattern_schema(_ROW),
 ]
-
-
-def _parse_format(value: object) -> int:
-    if value is True or value != FORMAT:
-        raise ValueError(f"format {show(value)}: this program reads format {FORMAT}; write 'mplab_paper: {FORMAT}'")
-    return FORMAT
 
 
 class FormFile(FileModel):
@@ -104,7 +98,7 @@ class PaperFile(FileModel):
 
     model_config = ConfigDict(title="mplab paper")
 
-    mplab_paper: Annotated[int, BeforeValidator(_parse_format), WithJsonSchema({"const": FORMAT})] = Field(
+    mplab_paper: Annotated[int, format_number("mplab_paper", FORMAT), WithJsonSchema({"const": FORMAT})] = Field(
         description="Format of this file."
     )
     paper: Name = Field(description="Short name of the paper.")

@@ -1,23 +1,10 @@
 """Plot the distribution of page load times with losses on WiFi, single-path TCP (han2015 fig. 3)."""
 
-from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.pageloads import PAGE_LOAD_TIME, page_loads
 from mplab.analysis.figures.scored import over_links
-from mplab.analysis.figures.shapes.cdf import Cdf
-from mplab.analysis.figures.shapes.common import Axis
 
 NOTHING = "it compares page load times under several losses, and fewer than two link conditions have them"
 
-FIGURE = TraceFigure(
-    order=103,
-    of_paper=True,
-    shape=Cdf(
-        title="Page load time with losses on WiFi, single-path TCP",
-        paper="han2015 fig. 3",
-        axis=Axis("Page load time", "s"),
-        share="Share of page loads",
-        caption="After han2015 figure 3: every load of every site is a step.",
-        values=lambda traces: over_links(traces, "page_load_time", NOTHING),
-        nothing="no page was loaded",
-        section="paper",
-    ),
+FIGURE = page_loads(
+    3, "Page load time with losses on WiFi, single-path TCP", lambda traces: over_links(traces, PAGE_LOAD_TIME, NOTHING)
 )

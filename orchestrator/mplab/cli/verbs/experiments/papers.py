@@ -193,7 +193,10 @@ def compare(
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare further runs with the recorded results: does each finding agree within the intervals?"""
+    """Compare further runs with the recorded results: does each finding agree within the intervals, and in the verdict?
+
+    Without repetitions, as in most quick forms, a finding has no interval, and only its verdicts can be compared.
+    """
     with deferred("Matplotlib is slow to import"):
         from mplab.papers import collect as collecting
     catalogue, results = load_catalogue(), read_results(directory)
@@ -218,6 +221,7 @@ def compare(
                     "figure": one.figure,
                     "claim": one.text,
                     "agrees": one.agrees,
+                    "same_verdict": one.same_verdict,
                     "recorded": one.recorded.model_dump(mode="json"),
                     "again": one.again and one.again.model_dump(mode="json"),
                 }
@@ -225,20 +229,26 @@ def compare(
             ]
         )
         return
-    listed = table("figure", "claim", "group", "recorded", "again", "agrees")
+    listed = table("figure", "claim", "group", "recorded", "again", "agrees", "verdict")
     for one in compared:
         group = " · ".join(filter(None, (one.recorded.scenario, one.recorded.link, one.recorded.label_text)))
         again_words = _measured(one.again) if one.again else "not measured"
-        listed.add_row(one.figure, one.text, group, _measured(one.recorded), again_words, _AGREES[one.agrees])
+        listed.add_row(one.figure, one.text, group, _measured(one.recorded), again_words, *_judged(one))
     out.print(listed)
-    counts = Counter(one.agrees for one in compared)
+    counts, same = Counter(one.agrees for one in compared), Counter(one.same_verdict for one in compared)
     out.print(
         f"\n{counted(len(compared), 'finding')}: {counts[True]} agree, {counts[False]} differ,"
-        f" {counts[None]} without an interval"
+        f" {counts[None]} without an interval; {same[True]} with the same verdict, {same[False]} with another one"
     )
 
 
 _AGREES = {True: "yes", False: "no", None: ""}
+
+
+def _judged(one: Repeat) -> tuple[str, str]:
+    """Return the words for agreement within the intervals, and the verdict or both verdicts."""
+    verdicts = dict.fromkeys((one.recorded.verdict, one.again.verdict if one.again else one.recorded.verdict))
+    return _AGREES[one.agrees], " → ".join(verdicts)
 
 
 def _measured(finding: ClaimFinding) -> str:
