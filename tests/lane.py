@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
 
@@ -39,7 +40,7 @@ _OK, _FAILED, _NOTHING = 0, 1, 5
 _REPEATS = 2
 _IN_MEMORY = {"quick", "unit"}
 """Lanes whose tests write several 100,000 small files, which a disk takes longer to delete than a test to run."""
-_MEMORY, _MEMORY_BYTES = Path("/dev/shm"), 4 << 30  # noqa: S108 - pytest makes a folder of its own in it
+_MEMORY, _MEMORY_BYTES = Path("/dev/shm"), 4 << 30  # noqa: S108 - each lane makes a folder of its own in it
 _RACE_OPTIONS = "atexit_sleep_ms=50"
 """Options of the race detector, of which 1 s of sleep at the end of each program is the default: tests start and end
 hundreds of them, and read their results before the end."""
@@ -135,14 +136,13 @@ def apart(runner: Runner, paths: Sequence[Path]) -> int:
     return _FAILED if wrong else _OK
 
 
-def temporary_folder() -> dict[str, str]:
-    """Return the variable by which pytest makes the folders of tests in memory; none, if there is too little of it."""
+def memory_is_usable() -> bool:
+    """Return whether there is enough memory for the folders of tests, and whether programs in them can be started."""
     try:
         room = os.statvfs(_MEMORY)
     except OSError:
-        return {}
-    usable = room.f_bavail * room.f_frsize >= _MEMORY_BYTES and not room.f_flag & os.ST_NOEXEC
-    return {"PYTEST_DEBUG_TEMPROOT": str(_MEMORY)} if usable else {}
+        return False
+    return room.f_bavail * room.f_frsize >= _MEMORY_BYTES and not room.f_flag & os.ST_NOEXEC
 
 
 def _measures() -> bool:
@@ -221,9 +221,11 @@ def main(arguments: Sequence[str]) -> int:
         return go(results, words)
     paths = [Path(word) for word in words if Path(word).exists()]
     options = [word for word in words if not Path(word).exists()]
-    if lane in _IN_MEMORY:
-        os.environ.update(temporary_folder())
-    with tempfile.TemporaryDirectory(prefix="mplab-tests-") as state:
+    with ExitStack() as stack:
+        state = stack.enter_context(tempfile.TemporaryDirectory(prefix="mplab-tests-"))
+        if lane in _IN_MEMORY and memory_is_usable():
+            folders = stack.enter_context(tempfile.TemporaryDirectory(prefix="mplab-", dir=_MEMORY))
+            options.append(f"--basetemp={folders}")
         runner = Runner(results, Path(state), options)
         return {"together": together, "apart": apart}[way](runner, paths)
 

@@ -116,8 +116,8 @@ def test_folders_of_tests_are_in_memory_if_there_is_enough_of_it(
 ) -> None:
     monkeypatch.setattr(lane, "_MEMORY", tmp_path)
     monkeypatch.setattr(lane, "_MEMORY_BYTES", 1)
-    assert lane.temporary_folder() == {"PYTEST_DEBUG_TEMPROOT": str(tmp_path)}
+    assert lane.memory_is_usable()
     monkeypatch.setattr(lane, "_MEMORY_BYTES", 1 << 60)
-    assert lane.temporary_folder() == {}
+    assert not lane.memory_is_usable()
     monkeypatch.setattr(lane, "_MEMORY", tmp_path / "missing")
-    assert lane.temporary_folder() == {}
+    assert not lane.memory_is_usable()

@@ -124,7 +124,6 @@ def _measured(run_dir: Path, catalogue: Catalogue) -> tuple[PaperResult, Sequenc
         ended=run.cut.reason if run.cut is not None else "",
         claims=tuple(_claim(outcome, experiment.smallest_effect) for outcome in claimed),
         groups=tuple(_groups(analysis, {outcome.claim.metric for outcome in claimed})),
-        figures=(),
     )
     return result, rows, analysis
 
