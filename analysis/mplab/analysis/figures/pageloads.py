@@ -9,11 +9,12 @@ from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
 
-PAGE_LOAD_TIME = "page_load_time"
+Select = Callable[[Traces, str, str], pl.DataFrame]
+"""A function of `scored` that selects values of a metric; its last argument is the message if there are none."""
 
 
-def page_loads(figure: int, title: str, values: Callable[[Traces], pl.DataFrame]) -> TraceFigure:
-    """Return figure number ``figure`` of han2015, whose steps are the page loads that ``values`` selects."""
+def page_loads(figure: int, title: str, select: Select, nothing: str) -> TraceFigure:
+    """Return figure number ``figure`` of han2015, whose steps are the page loads that ``select`` returns."""
     return TraceFigure(
         order=100 + figure,
         of_paper=True,
@@ -23,7 +24,7 @@ def page_loads(figure: int, title: str, values: Callable[[Traces], pl.DataFrame]
             axis=Axis("Page load time", "s"),
             share="Share of page loads",
             caption=f"After han2015 figure {figure}: every load of every site is a step.",
-            values=values,
+            values=lambda traces: select(traces, "page_load_time", nothing),
             nothing="no page was loaded",
             section="paper",
         ),

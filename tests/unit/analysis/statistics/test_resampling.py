@@ -34,11 +34,12 @@ def test_the_interval_is_wider_than_that_of_the_percentiles() -> None:
     assert draws(cells[:2], "median", 3) is None
 
 
+@pytest.mark.long
 def test_the_cell_is_the_block() -> None:
     """Values in a cell are nearly equal: the interval of 8 x 50 values must cover like that of 8 values."""
     rng = np.random.default_rng(11)
     covered = narrow = 0
-    for seed in range(100):
+    for seed in range(200):
         levels = rng.normal(10.0, 1.0, 15)
         cells = [list(rng.normal(level, 0.05, 20)) for level in levels]
         interval = percentile_interval(draws(cells, "pooled", seed, resamples=400), 15)
@@ -47,8 +48,8 @@ def test_the_cell_is_the_block() -> None:
         assert interval is not None and alone is not None  # noqa: PT018
         covered += 10.0 in interval
         narrow += 10.0 in alone
-    assert covered / 100 > 0.88
-    assert narrow / 100 < 0.6, "values that are treated as independent give too narrow intervals"
+    assert covered / 200 > 0.88
+    assert narrow / 200 < 0.6, "values that are treated as independent give too narrow intervals"
 
 
 def test_tails() -> None:

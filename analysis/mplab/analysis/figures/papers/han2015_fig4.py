@@ -1,10 +1,8 @@
 """Plot the distribution of page load times with losses on WiFi, Multipath TCP (han2015 fig. 4)."""
 
-from mplab.analysis.figures.pageloads import PAGE_LOAD_TIME, page_loads
+from mplab.analysis.figures.pageloads import page_loads
 from mplab.analysis.figures.scored import over_links
 
 NOTHING = "it compares page load times under several losses, and fewer than two link conditions have them"
 
-FIGURE = page_loads(
-    4, "Page load time with losses on WiFi, Multipath TCP", lambda traces: over_links(traces, PAGE_LOAD_TIME, NOTHING)
-)
+FIGURE = page_loads(4, "Page load time with losses on WiFi, Multipath TCP", over_links, NOTHING)
